@@ -191,16 +191,16 @@ fn encoded(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     // Eight bits for each of red, green and blue, in rows one after another.
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    for (name, data) in [(b"IHDR", &header), (b"IDAT", &data), (b"IEND", &Vec::new())] {
+    for (name, data) in [(*b"IHDR", &header), (*b"IDAT", &data), (*b"IEND", &Vec::new())] {
         chunk(&mut file, name, data);
     }
     file
 }
 
-fn chunk(file: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
+fn chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) {
     let length = u32::try_from(data.len()).expect("a picture is smaller than 4 GiB");
     let mut sum = Crc::new();
-    sum.update(name);
+    sum.update(&name);
     sum.update(data);
     file.extend(length.to_be_bytes());
     file.extend(name);

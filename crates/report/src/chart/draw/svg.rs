@@ -89,10 +89,9 @@ impl Writer {
     fn mark(&mut self, mark: Mark, (x, y): (f64, f64), fill: Paint, rim: Stroke) {
         let (x, y) = (number(x), number(y));
         let page = match (self.ground, fill, rim.paint) {
-            (Ground::White, ..) => None,
             (Ground::Page, Paint::Colour(colour), _) => Some(("", colour)),
             (Ground::Page, _, Paint::Colour(colour)) => Some(("hollow ", colour)),
-            (Ground::Page, ..) => None,
+            _ => None,
         };
         if let Some((class, colour)) = page {
             let (name, colour) = (mark.as_str(), colour % palette::COLOURS);
