@@ -235,13 +235,13 @@ fn help() {
 
 fn version() {
     let scene = Scene::new();
-    let short = &scene.larder(&["-V"]).ends_with(0).out;
+    let short = scene.larder(&["-V"]).ends_with(0).out.clone();
     assert_eq!(short.split_whitespace().nth(1), Some(env!("CARGO_PKG_VERSION")), "{short}");
-    let long = &scene.larder(&["--version"]).ends_with(0).out;
+    let long = scene.larder(&["--version"]).ends_with(0).out.clone();
     let lines: Vec<_> = long.lines().collect();
     assert_eq!(lines[0], short.trim_end());
     let engines: Vec<_> = lines[1].strip_prefix("engines: ").unwrap().split(' ').collect();
     let built = larder_engines::ENGINES.natives().filter(|engine| engine.is_built());
     assert_eq!(engines, built.map(|engine| engine.scheme).collect::<Vec<_>>());
-    assert_contains(long, &["features: ", "otel", "built for: ", "-linux-"]);
+    assert_contains(&long, &["features: ", "otel", "built for: ", "-linux-"]);
 }
