@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match std::env::var(ROLE).as_deref() {
         Ok("hold") => hold(),
         Ok("churn") => churn(),
-        Ok("listen") => listen(),
+        Ok("listen") => return listen(),
         _ => {}
     }
     let trial = |name: &str, run: fn()| {
@@ -311,7 +311,7 @@ fn a_port_in_use_is_told() {
 }
 
 /// The role of a server that listens on a port, or fails with the messages that PostgreSQL prints then.
-fn listen() -> ! {
+fn listen() -> ExitCode {
     let port = std::env::var(PORT).unwrap();
     match TcpListener::bind(format!("127.0.0.1:{port}")) {
         Ok(_listener) => {
@@ -327,7 +327,7 @@ fn listen() -> ! {
             println!(
                 "FATAL:  could not create any TCP/IP sockets\nLOG:  database system is shut down"
             );
-            std::process::exit(1)
+            ExitCode::FAILURE
         }
     }
 }
