@@ -3,10 +3,13 @@
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use larder_engines::ENGINES;
 use larder_report::Operation;
+use larder_testkit::{MEMCACHED, has_program, nightly, trial_where};
+use libtest_mimic::Arguments;
 
 /// Counts the allocations of every thread but the sampler. The sampler reads the machine's counters once a second: a
 /// slow run makes it allocate more.
@@ -61,12 +64,27 @@ const MADE_BESIDE: u64 = 380;
 /// are read and its answers cut more often. An allocation of each request would be ten times as many.
 const MADE_BESIDE_SLOW: u64 = 3_800;
 
-/// Whether memcached can run here; where everything must run, it has to.
-fn has_memcached() -> bool {
-    let recipe = &ENGINES.find("memcached").expect("it is built in").recipes[0];
-    let found = larder_testkit::has_program(recipe);
-    assert!(found.is_ok() || !larder_testkit::everything_is_required(), "{found:?}");
-    found.is_ok()
+fn main() -> ExitCode {
+    let always = || Ok(());
+    let connections = "many_connections_to_memcached_allocate_nothing_for_an_operation";
+    let long = [
+        trial_where(always, "many_connections_allocate_nothing_for_an_operation", || {
+            many_connections("null:", MADE_BESIDE);
+        }),
+        trial_where(
+            || has_program(&MEMCACHED),
+            connections,
+            || {
+                many_connections("memcached:?server_threads=1", MADE_BESIDE_SLOW);
+            },
+        ),
+        trial_where(always, "a_stack_allocates_no_more_than_its_tier", stack),
+    ];
+    let loops = trial_where(always, "more_operations_make_no_more_allocations", loops);
+    let trials = std::iter::once(loops).chain(nightly(long)).collect();
+    // One at a time, because the allocations of all threads are counted.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The number of additional allocations of twenty times as many operations.
@@ -77,34 +95,31 @@ fn growth(url: &str, operation: Operation, pace: &str) -> u64 {
     allocations_of(url, 400_000, how).abs_diff(few)
 }
 
-#[test]
-fn more_operations_make_no_more_allocations() {
+fn loops() {
     for pace in ["", "rate = '1m'", "rate = '1m'\narrivals = 'exponential'"] {
         let more = growth("null:", Operation::Get, pace);
         assert!(more < MADE_BESIDE, "{more} more for 400,000 operations than for 20,000: {pace}");
     }
+}
+
+fn many_connections(url: &str, most: u64) {
     let many = "connections = 8\npipeline = 4";
     for (operation, pace) in [
         (Operation::Get, many.to_owned()),
         (Operation::GetMany, many.to_owned()),
         (Operation::Get, format!("{many}\nrate = '1m'")),
     ] {
-        for url in ["null:", "memcached:?server_threads=1"] {
-            if url != "null:" && !has_memcached() {
-                continue;
-            }
-            let more = growth(url, operation, &pace);
-            let most = if url == "null:" { MADE_BESIDE } else { MADE_BESIDE_SLOW };
-            assert!(more < most, "{url} {operation}: {more} more of many connections: {pace}");
-        }
+        let more = growth(url, operation, &pace);
+        assert!(more < most, "{url} {operation}: {more} more of many connections: {pace}");
     }
-    // A stack allocates no more than the tier that answers; LMDB itself allocates.
+}
+
+/// A stack allocates no more than the tier that answers; LMDB itself allocates.
+fn stack() {
     for operation in [Operation::Get, Operation::GetMany] {
         let alone = growth("lmdb:", operation, "");
         let stack = growth("tiered:lmdb:|lmdb:|?l1_ttl=1h", operation, "");
-        assert!(
-            stack < alone + MADE_BESIDE_SLOW,
-            "{operation}: {stack} in a stack, {alone} in its tier"
-        );
+        let most = alone + MADE_BESIDE_SLOW;
+        assert!(stack < most, "{operation}: {stack} in a stack, {alone} in its tier");
     }
 }
