@@ -86,7 +86,8 @@ fn the_contract_finds_each_fault_of_one_operation_and_no_other() {
 fn the_contract_finds_each_fault_of_groups_and_no_other() {
     let faulty = [
         ("clings:", "a_plain_set_takes_the_tag_away"),
-        ("untags:", "a_tag_finds_exactly_its_entries"),
+        // The fault leaves out every tenth tag, which a case of few entries may miss.
+        ("untags:", "a_group_of_a_thousand_is_found_and_removed_whole"),
         ("trades:", "a_prefix_finds_exactly_the_keys_that_begin_with_it"),
         ("spills:", "a_prefix_finds_exactly_the_keys_that_begin_with_it"),
     ];
