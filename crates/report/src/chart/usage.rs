@@ -165,9 +165,11 @@ fn length(usage: &Usage, from: usize, to: usize) -> Option<f64> {
     (length > 0.05).then_some(length)
 }
 
+/// The growth of two totals a second; `None` where a total has fallen, as it does when a server with its connections is gone.
 fn both(usage: &Usage, totals: [&Vec<Option<u64>>; 2], from: usize, to: usize) -> Option<f64> {
     let length = length(usage, from, to)?;
-    let grown = |total: &Vec<Option<u64>>| Some(number(known(total, to)? - known(total, from)?));
+    let grown =
+        |total: &Vec<Option<u64>>| known(total, to)?.checked_sub(known(total, from)?).map(number);
     Some((grown(totals[0])? + grown(totals[1])?) / length)
 }
 
@@ -179,4 +181,18 @@ fn number(bytes: u64) -> f64 {
 /// Four figures, more than a picture shows.
 fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_that_falls_has_no_figure_and_the_next_stretch_has_one() {
+        let usage = Usage { at_s: vec![0.0, 1.0, 2.0], ..Usage::default() };
+        let (falls, rises) = (vec![Some(10), Some(4), Some(9)], vec![Some(1), Some(2), Some(3)]);
+        assert_eq!(both(&usage, [&falls, &rises], 0, 1), None);
+        assert_eq!(both(&usage, [&rises, &falls], 0, 1), None);
+        assert_eq!(both(&usage, [&falls, &rises], 1, 2), Some(6.0));
+    }
 }
