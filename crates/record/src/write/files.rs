@@ -213,18 +213,27 @@ impl Files {
         let _ = sender.send(Unfinished::Own(open.journal));
     }
 
-    fn rotate_if_due(&mut self) {
-        let Some(open) = &self.journal else { return };
-        let is_long =
-            self.limits.journal_bytes().is_some_and(|bytes| open.journal.size_bytes() >= bytes);
-        let is_old = self.limits.rotate_every.is_some_and(|time| open.began.elapsed() >= time);
-        if (is_long || is_old) && open.journal.n_rows() > 0 {
+    /// Ends a journal that is as long as it may become. The disk gets no more than one journal between two looks at it.
+    fn rotate_if_long(&mut self) {
+        let Some(Open { journal, .. }) = &self.journal else { return };
+        let is_long = self.limits.journal_bytes().is_some_and(|most| journal.size_bytes() >= most);
+        if is_long && journal.n_rows() > 0 {
+            self.end_journal();
+            self.look_at_disk();
+        }
+    }
+
+    fn rotate_if_old(&mut self) {
+        let Some(Open { journal, began }) = &self.journal else { return };
+        let is_old = self.limits.rotate_every.is_some_and(|time| began.elapsed() >= time);
+        if is_old && journal.n_rows() > 0 {
             self.end_journal();
         }
     }
 
     /// Looks whether there is room for more rows.
     fn look_at_disk(&mut self) {
+        self.looked = Instant::now();
         let why = self.why_full();
         if let (Some(why), false) = (&why, self.is_full) {
             let message = format!("rows are not recorded until there is room: {why}");
@@ -267,6 +276,7 @@ impl RowSink for Files {
                 break;
             }
         }
+        self.rotate_if_long();
         Ok(())
     }
 
@@ -294,9 +304,8 @@ impl RowSink for Files {
         if let Err(error) = flushed {
             self.give_up(&error.to_string());
         }
-        self.rotate_if_due();
+        self.rotate_if_old();
         if self.looked.elapsed() >= LOOK {
-            self.looked = Instant::now();
             self.look_at_disk();
         }
     }
@@ -380,4 +389,62 @@ fn make_room(names: &Names, most: u64) -> io::Result<u64> {
         taken -= bytes;
     }
     Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{BATCH_BYTES, NONE, Stored};
+    use larder_workload::trace::Verb;
+
+    /// As many reads as go from thread to thread at once.
+    fn batch() -> Batch {
+        let mut batch = Batch::default();
+        for number in 0.. {
+            if batch.size_bytes() >= BATCH_BYTES {
+                break;
+            }
+            let read = Stored {
+                time_ns: number,
+                request: number,
+                hash: number,
+                amount: 0,
+                latency_ns: number,
+                connection: 0,
+                key_size: 16,
+                value_size: NONE,
+                ttl_s: NONE,
+                clear_len: NONE,
+                operation: Verb::Get,
+                result: None,
+            };
+            batch.push(read, None);
+        }
+        batch
+    }
+
+    /// The bounds in bytes hold however many rows come between two ticks.
+    #[test]
+    fn bytes_are_counted_with_every_batch_and_not_by_the_clock() {
+        let batch = batch();
+        for limits in [
+            Limits { rotate_bytes: Some(4096), ..Limits::default() },
+            Limits { most_bytes: Some(4 * 4096), ..Limits::default() },
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("calls.parquet");
+            let mut files =
+                Files::begin(&path, About::default(), limits, Arc::new(|_, _, _| {})).unwrap();
+            let mut taken = 0;
+            for _ in 0..20 {
+                taken += u64::from(files.write(&batch).is_ok());
+                assert!(files.journal().is_none(), "a journal is longer than it may be");
+            }
+            match limits.most_bytes {
+                None => assert_eq!(taken, 20),
+                Some(_) => assert!(taken < 20, "no look at what the files take"),
+            }
+            files.finish();
+        }
+    }
 }
