@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use larder_engines::ENGINES;
 use larder_store::{ByteSize, Capabilities, Medium, Ownership, StoreUrl};
-use larder_testkit::everything_is_required;
+use larder_testkit::{everything_is_required, is_nightly};
 
 use super::{compare, path};
 
@@ -56,7 +56,8 @@ fn the_page_on_serving_tells_what_each_store_can_do() {
         match row(engine.scheme) {
             Ok(cells) => writeln!(table, "{start} {} |", cells.join(" | ")).unwrap(),
             Err(reason) => {
-                assert!(!everything_is_required(), "{reason}");
+                // The run of a change does not install every engine.
+                assert!(!(everything_is_required() && is_nightly()), "{reason}");
                 let row = written.lines().find(|line| line.starts_with(&start));
                 table += row.unwrap_or_default();
                 table.push('\n');

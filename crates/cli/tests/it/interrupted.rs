@@ -108,7 +108,7 @@ fn larder_killed_without_servers() {
 
 /// A guest whose gets take longer than the patience of any test.
 const WORKING_GUEST: [&str; 8] =
-    ["compare", "perl+fastmmap:", "-k", "200", "--duration", "100s", "-o", "out"];
+    ["compare", "perl+filecache:", "-k", "200", "--duration", "100s", "-o", "out"];
 
 /// Process ids of the guests of a scene, whose files are in its temporary directory.
 fn guests(scene: &Scene) -> Vec<String> {

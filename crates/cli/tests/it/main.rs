@@ -91,7 +91,7 @@ const POSTGRESQL: Need = || has_program(&larder_testkit::POSTGRES);
 const SYSTEMD: Need = || has_program(&Recipe::server("systemd-socket-activate", "systemd"));
 
 /// Perl, with the module of a cache that needs no server.
-const PERL: Need = || has_perl_modules(&["Cache::FastMmap"]);
+const PERL: Need = || has_perl_modules(&["Cache::FileCache"]);
 
 /// Mounts that no other process sees.
 const MOUNTS: Need = || {

@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use larder_engines::ENGINES;
 use larder_server::Settings;
 use larder_store::{Capabilities, Store, StoreUrl};
-use larder_testkit::{everything_is_required, has_program, trial, trial_where};
+use larder_testkit::{everything_is_required, has_program, nightly_if, trial, trial_where};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::transcript::TRANSCRIPTS;
 use support::{Client, Serving, settings, store};
@@ -31,15 +31,16 @@ const STORES: &[&str] = &[
     "moka:",
     "lmdb:",
     "lmdb:?sync=group",
-    "bdb:",
     "sqlite:",
     "redb:",
     "fjall:",
     "file:",
     "postgresql:",
-    "mysql:",
     "redis:",
 ];
+
+/// Stores that the run of a change does not install.
+const NIGHTLY: &[&str] = &["bdb:", "mysql:"];
 
 /// Stores whose largest value is below the limit of the server.
 const SMALL: &[&str] = &[
@@ -115,19 +116,20 @@ type Opened = Mutex<Result<Served, String>>;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
-    let stores: Vec<(&str, Shared)> = STORES
-        .iter()
+    let stores: Vec<(&str, Shared)> = [STORES, NIGHTLY]
+        .concat()
+        .into_iter()
         .map(|url| {
             let open: Box<dyn FnOnce() -> Opened + Send> =
                 Box::new(|| Mutex::new(Served::start(url)));
-            (*url, Arc::new(LazyLock::new(open)))
+            (url, Arc::new(LazyLock::new(open)))
         })
         .collect();
     let mut trials = Vec::new();
     // Trials that follow each other are of different stores, so that they run at the same time.
     for (name, check) in CHECKS {
         trials.extend(stores.iter().map(|(url, shared)| {
-            on(shared, format!("{url}::{name}"), move |served| {
+            on(url, shared, name, move |served| {
                 check(served);
                 true
             })
@@ -135,8 +137,7 @@ fn main() -> ExitCode {
     }
     for transcript in TRANSCRIPTS {
         trials.extend(stores.iter().map(|(url, shared)| {
-            let name = format!("{url}::transcript_{}", transcript.name);
-            on(shared, name, move |served| {
+            on(url, shared, &format!("transcript_{}", transcript.name), move |served| {
                 let suits = (transcript.suits)(&served.able);
                 if suits {
                     empty(served);
@@ -177,12 +178,13 @@ fn others() -> Vec<Trial> {
 
 /// A trial on a store, which is ignored where the store lacks what it needs.
 fn on(
+    url: &str,
     shared: &Shared,
-    name: String,
+    name: &str,
     check: impl FnOnce(&Served) -> bool + Send + 'static,
 ) -> Trial {
     let shared = Arc::clone(shared);
-    Trial::ignorable_test(name, move || {
+    let trial = Trial::ignorable_test(format!("{url}::{name}"), move || {
         // A trial that failed leaves the store to the others.
         let served = shared.lock().unwrap_or_else(PoisonError::into_inner);
         match &*served {
@@ -191,7 +193,8 @@ fn on(
             Err(reason) if everything_is_required() => Err(reason.into()),
             Err(reason) => Ok(Completion::ignored_with(format!("cannot run here: {reason}"))),
         }
-    })
+    });
+    nightly_if(NIGHTLY.contains(&url), trial)
 }
 
 /// Removes the entries of earlier trials.
