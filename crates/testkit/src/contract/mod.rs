@@ -46,7 +46,8 @@ mod ttl;
 
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use larder_store::Catalog;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -207,11 +208,21 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// Runs every case on one URL in this thread and returns the outcomes instead of printing them: for tests of the
-/// contract itself. Cases that need a second process are left out.
-pub fn judge(catalog: &Catalog, url: &str) -> Vec<Report> {
+/// The cases that [`judge`] runs at once. Most of them wait for a TTL.
+const JUDGED_AT_ONCE: usize = 8;
+
+/// Runs cases on one URL and returns the outcomes instead of printing them: for tests of the contract itself. The cases
+/// are those of these names, or all without names. Cases that need a second process are left out.
+///
+/// # Panics
+///
+/// A name is that of no case.
+pub fn judge(catalog: &Catalog, url: &str, names: &[&str]) -> Vec<Report> {
     let target = Arc::new(Target::new(*catalog, url));
     let judged = CASES.iter().copied().flatten().filter(|case| !case.spawns);
+    let judged: Vec<&'static Case> =
+        judged.filter(|case| names.is_empty() || names.contains(&case.name)).collect();
+    assert!(judged.len() >= names.len(), "some of {names:?} are no cases");
     let outcome = |case: &'static Case| match plan(&target, case, false) {
         Plan::Run(fixture) => match (case.run)(&fixture) {
             Ok(()) => Outcome::Ok,
@@ -220,7 +231,20 @@ pub fn judge(catalog: &Catalog, url: &str) -> Vec<Report> {
         Plan::Ignore(reason) => Outcome::Ignored(reason),
         Plan::Fail(reason) => Outcome::Failed(reason),
     };
-    judged.map(|case| Report { case: case.name, outcome: outcome(case) }).collect()
+    let waiting = Mutex::new(judged.into_iter());
+    let reports = Mutex::new(Vec::new());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..JUDGED_AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = next() {
+                    let report = Report { case: case.name, outcome: outcome(case) };
+                    reports.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+                }
+            });
+        }
+    });
+    reports.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The plan for a case on a target.
