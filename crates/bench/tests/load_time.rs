@@ -40,7 +40,7 @@ fn threads_that_miss_the_same_value_all_make_it_and_each_of_them_is_right() {
 
 #[test]
 fn expired_values_are_made_again() {
-    let workload = "keys = 2\nthreads = 4\nrequests = 40000\nrounds = 1\non-miss = 'fill'\n\
+    let workload = "keys = 2\nthreads = 4\nrequests = 8000\nrounds = 1\non-miss = 'fill'\n\
                     load-time = '5ms'\nttl = '2ms'";
     let run = run(&ENGINES, &["moka:"], workload);
     let counts = cell(&run, "moka:", Operation::GetOrSet).counts;
