@@ -12,7 +12,7 @@ use std::net::TcpListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use larder_host::managed::{self, Server};
@@ -219,23 +219,30 @@ fn churn() -> ! {
 }
 
 fn nothing_is_left_whenever_it_is_killed() {
-    let mut n_met = 0;
-    for round in 0..25 {
-        let mut process = second_process("churn");
-        let id = process.id();
-        // Some rounds kill the process before its first step.
-        let mut steps = BufReader::new(process.stdout.take().unwrap()).lines();
-        for _ in 0..round % 5 {
-            steps.next().unwrap().unwrap();
-        }
-        sleep(Duration::from_micros(round / 5 * 2100));
-        let left = || directories_of(id).len() + processes_in(&format!("/larder-{id}-"));
-        n_met += usize::from(left() > 0);
-        process.kill().unwrap();
-        process.wait().unwrap();
-        assert!(within(PATIENCE, || left() == 0), "{:?}", directories_of(id));
-    }
+    // The rounds wait for their processes, so they run at once.
+    let n_met: usize = thread::scope(|scope| {
+        let rounds: Vec<_> = (0..25).map(|round| scope.spawn(move || kill_within(round))).collect();
+        rounds.into_iter().map(|met| usize::from(met.join().unwrap())).sum()
+    });
     assert!(n_met > 0, "each process was killed when it had no server");
+}
+
+/// Kills a process that starts and ends servers, at a moment that the round chooses. Whether it had any at that moment.
+fn kill_within(round: u64) -> bool {
+    let mut process = second_process("churn");
+    let id = process.id();
+    // Some rounds kill the process before its first step.
+    let mut steps = BufReader::new(process.stdout.take().unwrap()).lines();
+    for _ in 0..round % 5 {
+        steps.next().unwrap().unwrap();
+    }
+    sleep(Duration::from_micros(round / 5 * 2100));
+    let left = || directories_of(id).len() + processes_in(&format!("/larder-{id}-"));
+    let had_some = left() > 0;
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(within(PATIENCE, || left() == 0), "{:?}", directories_of(id));
+    had_some
 }
 
 /// The scratch directories of a process.

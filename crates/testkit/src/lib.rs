@@ -41,7 +41,8 @@ pub use peer::Peer;
 pub use postgres::{POSTGRES, Postgres};
 pub use random::Random;
 pub use require::{
-    everything_is_required, has_perl_modules, has_php_extensions, has_program, trial, trial_where,
+    everything_is_required, has_perl_modules, has_php_extensions, has_program, run_waiting, trial,
+    trial_where,
 };
 pub use signals::{signal, signal_group, try_signal};
 pub use sockets::{Event, Sockets};

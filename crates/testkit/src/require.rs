@@ -1,10 +1,12 @@
 //! Trials that need a server or a privilege of the machine.
 
-use std::process::Command;
+use std::num::NonZero;
+use std::process::{Command, ExitCode};
+use std::thread::available_parallelism;
 
 use larder_host::managed;
 use larder_store::Recipe;
-use libtest_mimic::{Completion, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// Whether every trial must run: `LARDER_REQUIRE=all` in the environment, as continuous integration sets it.
 pub fn everything_is_required() -> bool {
@@ -31,6 +33,15 @@ pub fn trial_where(
         Err(reason) if everything_is_required() => Err(Failed::from(reason)),
         Err(reason) => Ok(Completion::ignored_with(reason)),
     })
+}
+
+/// Runs trials most of which wait: for servers, disks and other processes. Twice as many run at once as there are
+/// processors. The `main` of a test with `harness = false`.
+pub fn run_waiting(trials: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    let at_once = 2 * available_parallelism().map_or(1, NonZero::get);
+    arguments.test_threads.get_or_insert(at_once);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The need for the program of a recipe; the error names the missing program and its package.

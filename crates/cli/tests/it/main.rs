@@ -34,8 +34,8 @@ use std::process::{Command, ExitCode};
 
 use larder_engines::ENGINES;
 use larder_store::Recipe;
-use larder_testkit::{has_perl_modules, has_program, trial_where};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{has_perl_modules, has_program, run_waiting, trial_where};
+use libtest_mimic::Trial;
 
 /// The needs of a test.
 type Need = fn() -> Result<(), String>;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     regions::write_if_asked();
     let cases = CASES.iter().copied().flatten();
     let trials: Vec<Trial> = cases.map(|(need, name, run)| trial_where(need, name, *run)).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    run_waiting(trials)
 }
 
 /// A test that needs only larder.

@@ -10,8 +10,8 @@ mod shrinking;
 
 use std::process::{Command, ExitCode};
 
-use larder_testkit::trial_where;
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{run_waiting, trial_where};
+use libtest_mimic::Trial;
 
 /// The needs of a test, the sentence that it states, and the test with the options of the store.
 type Case = (fn() -> Result<(), String>, &'static str, fn(&str));
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             trial_where(*need, &format!("{name}::{options}"), move || run(options))
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    run_waiting(trials.collect())
 }
 
 /// Mounts that no other process sees.

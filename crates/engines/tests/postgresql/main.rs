@@ -18,8 +18,8 @@ mod wire;
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
-use larder_testkit::{POSTGRES, Random, has_program, trial_where};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{POSTGRES, Random, has_program, run_waiting, trial_where};
+use libtest_mimic::Trial;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         killed::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    run_waiting(trials)
 }
 
 /// A trial that needs a real PostgreSQL.

@@ -17,7 +17,7 @@ mod wire;
 use std::process::ExitCode;
 
 use larder_engines::ENGINES;
-use libtest_mimic::Arguments;
+use larder_testkit::run_waiting;
 
 fn main() -> ExitCode {
     larder_host::relay::serve_if_asked();
@@ -32,5 +32,5 @@ fn main() -> ExitCode {
         pipeline::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    run_waiting(trials)
 }

@@ -18,8 +18,8 @@ mod writing;
 use std::process::ExitCode;
 
 use larder_store::Recipe;
-use larder_testkit::{MEMCACHED, has_program, trial_where};
-use libtest_mimic::{Arguments, Trial};
+use larder_testkit::{MEMCACHED, has_program, run_waiting, trial_where};
+use libtest_mimic::Trial;
 
 /// The needs of a test.
 type Need = fn() -> Result<(), String>;
@@ -43,5 +43,5 @@ const WITH_REDIS: Need = || has_program(&REDIS_SERVER);
 fn main() -> ExitCode {
     let cases = CASES.iter().copied().flatten();
     let trials: Vec<Trial> = cases.map(|(need, name, run)| trial_where(need, name, *run)).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    run_waiting(trials)
 }

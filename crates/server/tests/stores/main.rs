@@ -20,8 +20,10 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use larder_engines::ENGINES;
 use larder_server::Settings;
 use larder_store::{Capabilities, Store, StoreUrl};
-use larder_testkit::{everything_is_required, has_program, nightly_if, trial, trial_where};
-use libtest_mimic::{Arguments, Completion, Trial};
+use larder_testkit::{
+    everything_is_required, has_program, nightly_if, run_waiting, trial, trial_where,
+};
+use libtest_mimic::{Completion, Trial};
 use support::transcript::TRANSCRIPTS;
 use support::{Client, Serving, settings, store};
 
@@ -51,9 +53,6 @@ const SMALL: &[&str] = &[
     "sqlite:?size=4m",
     "file:?size=2m",
 ];
-
-/// The trials at a time. Many wait for a disk, for another process, or for an entry to end.
-const AT_ONCE: usize = 4;
 
 /// A server over one store.
 struct Served {
@@ -148,9 +147,7 @@ fn main() -> ExitCode {
         }));
     }
     trials.extend(others());
-    let mut arguments = Arguments::from_args();
-    arguments.test_threads.get_or_insert(AT_ONCE);
-    libtest_mimic::run(&arguments, trials).exit_code()
+    run_waiting(trials)
 }
 
 /// The trials with a store of their own.
