@@ -5,6 +5,7 @@
 
 mod again;
 mod answer;
+mod calls;
 mod certificates;
 mod contract;
 mod delayed;
@@ -26,6 +27,7 @@ pub mod stores;
 pub mod traps;
 
 pub use again::Again;
+pub use calls::{get, set};
 pub use certificates::{certificate_files, certificates};
 pub use contract::{Outcome, Report, Urls, contract, judge};
 pub use delayed::takes_at_least;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use larder_engines::ENGINES;
-use larder_store::{Error, Session, SetOptions, Store, StoreUrl};
+use larder_store::{Error, Session, Store, StoreUrl};
 
 pub(crate) fn open(url: &str) -> Arc<dyn Store> {
     try_open(url).unwrap()
@@ -24,12 +24,9 @@ pub(crate) fn failure<T>(result: Result<T, Error>, kind: &str) -> String {
 }
 
 pub(crate) fn set(session: &mut dyn Session, key: &str, value: &[u8]) {
-    let outcome = session.set(key.as_bytes(), value, &SetOptions::default()).unwrap();
-    assert!(outcome.is_stored(), "{key}");
+    larder_testkit::set(session, key, value, None);
 }
 
 pub(crate) fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    let hit = session.get(key.as_bytes(), &mut value).unwrap();
-    hit.map(|_| value)
+    larder_testkit::get(session, key)
 }

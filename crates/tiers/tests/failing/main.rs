@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use larder_engines::ENGINES;
 use larder_store::{Result, Session, SetOptions, SetOutcome, Store, StoreUrl};
-use larder_testkit::{MEMCACHED, PATIENCE, has_program, trial_where, within};
+use larder_testkit::{MEMCACHED, PATIENCE, get, has_program, trial_where, within};
 use libtest_mimic::Arguments;
 
 fn main() -> ExitCode {
@@ -42,11 +42,6 @@ fn open(url: &str) -> Arc<dyn Store> {
 
 fn set(session: &mut dyn Session, key: &str, value: &[u8]) -> Result<SetOutcome> {
     session.set(key.as_bytes(), value, &SetOptions::default())
-}
-
-fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    session.get(key.as_bytes(), &mut value).unwrap().map(|_| value)
 }
 
 /// Waits until something is so.

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use larder_engines::ENGINES;
-use larder_store::{Error, Fill, Leased, Leases as _, Session, SetOptions, Store, StoreUrl};
-use larder_testkit::{MEMCACHED, Memcached, has_program, trial, trial_where};
+use larder_store::{Error, Fill, Leased, Leases as _, SetOptions, Store, StoreUrl};
+use larder_testkit::{MEMCACHED, Memcached, get, has_program, set, trial, trial_where};
 use larder_tiers::layer::spans;
 use larder_tiers::{Config, LoadOptions, Loaded, Tiers};
 use libtest_mimic::{Arguments, Trial};
@@ -62,16 +62,6 @@ fn main() -> ExitCode {
 /// A trial whose lowest tier is a memcached.
 fn on_memcached(name: &str, run: fn()) -> Trial {
     trial_where(|| has_program(&MEMCACHED), name, run)
-}
-
-fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    session.get(key.as_bytes(), &mut value).unwrap().map(|_| value)
-}
-
-fn set(session: &mut dyn Session, key: &str, value: &[u8], ttl: Option<Duration>) {
-    let options = SetOptions { ttl, ..SetOptions::default() };
-    assert!(session.set(key.as_bytes(), value, &options).unwrap().is_stored());
 }
 
 /// The only tracer provider of this process, and all spans of all tests.

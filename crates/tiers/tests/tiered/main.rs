@@ -25,6 +25,7 @@ use larder_store::{
     Delta, Error, Meta, Ownership, Remaining, Session, SetMode, SetOptions, SetOutcome, Store,
     StoreUrl, TierStats,
 };
+use larder_testkit::{get, set};
 use larder_tiers::{Config, Tiers};
 use spy::{Spy, catalog, spy};
 
@@ -39,16 +40,6 @@ fn open(url: &str) -> Arc<dyn Store> {
 fn stack(name: &str) -> (Arc<dyn Store>, Arc<Spy>, Arc<Spy>) {
     let store = open(&format!("tiered:spy:/{name}/1|spy:/{name}/2"));
     (store, spy(&format!("/{name}/1")), spy(&format!("/{name}/2")))
-}
-
-fn get(session: &mut dyn Session, key: &str) -> Option<Vec<u8>> {
-    let mut value = Vec::new();
-    session.get(key.as_bytes(), &mut value).unwrap().map(|_| value)
-}
-
-fn set(session: &mut dyn Session, key: &str, value: &[u8], ttl: Option<Duration>) {
-    let options = SetOptions { ttl, ..SetOptions::default() };
-    assert!(session.set(key.as_bytes(), value, &options).unwrap().is_stored());
 }
 
 fn value(spy: &Spy, key: &str) -> Option<Vec<u8>> {
