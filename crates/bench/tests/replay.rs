@@ -311,12 +311,12 @@ fn a_store_that_counts_wrongly_is_found() {
     assert_eq!(get, 600 / 7, "{incr}");
     let said = &cell(&run, "uncounts:?every=7", Operation::Get).wrong_examples["damaged"];
     assert!(said.contains("which is not what was counted"), "{said}");
-    // More than was counted is found whatever overtakes what.
+    // More than was counted is found whatever overtakes what: where all gets come first, in the answers of the counts.
     for more in ["threads = 2", "connections = 2\npipeline = 4"] {
         let run = support::run(&stores::ENGINES, &targets[..2], &recorded.workload(more));
         assert_eq!(wrong(&run, "map:"), [0, 0], "{more}");
         let [incr, get] = wrong(&run, "miscounts:?every=7");
-        assert!(incr > 0 && get > 0, "{more}: {incr} {get}");
+        assert!(incr > 0, "{more}: {incr} {get}");
     }
 }
 
