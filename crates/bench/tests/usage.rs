@@ -15,7 +15,7 @@ use larder_bench::guest;
 use larder_engines::ENGINES;
 use larder_report::{Operation, Run, Usage, UsageOf};
 use larder_store::Catalog;
-use larder_testkit::{PATIENCE, has_program, trial_where};
+use larder_testkit::{PATIENCE, has_perl_modules, has_program, trial_where};
 use libtest_mimic::Arguments;
 use support::cell;
 
@@ -39,8 +39,9 @@ fn memcached() -> Result<(), String> {
     has_program(&ENGINES.find("memcached").unwrap().recipes[0])
 }
 
+/// Perl with its standard modules, which Debian's perl-base lacks.
 fn perl() -> Result<(), String> {
-    has_program(&CATALOG.find("perl+null").unwrap().recipes[0])
+    has_perl_modules(&["JSON::PP"])
 }
 
 fn run(targets: &[&str], workload: &str) -> Run {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use embedded::{TestDir, key, open, open_session, url};
 use larder_engines::ENGINES;
 use larder_store::{Engine, Error, SetOptions};
-use larder_testkit::{PATIENCE, has_program, nightly_if, trial_where};
+use larder_testkit::{PATIENCE, has_program, is_root, may_mount, nightly_if, trial_where};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
@@ -139,9 +139,11 @@ fn a_full_disk_is_told(scheme: &str) {
 
 /// Needs a user who may mount.
 fn mounts() -> Result<(), String> {
-    // SAFETY: geteuid takes no argument and cannot fail.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if is_root { Ok(()) } else { Err("only root can mount the small disk that this fills".into()) }
+    if is_root() {
+        may_mount()
+    } else {
+        Err("only root can mount the small disk that this fills".into())
+    }
 }
 
 /// A small tmpfs, unmounted with its owner.
