@@ -39,8 +39,10 @@ fn write_with_mode<T>(
 ) -> anyhow::Result<T> {
     let beside = path.with_added_extension("new");
     let written = (|| {
+        // One that an interrupted process left may have another mode.
+        let _ = fs::remove_file(&beside);
         let mut options = File::options();
-        options.write(true).create(true).truncate(true).mode(mode);
+        options.write(true).create_new(true).mode(mode);
         let mut out = BufWriter::new(options.open(&beside)?);
         let told = content(&mut out)?;
         out.into_inner()?.sync_all()?;

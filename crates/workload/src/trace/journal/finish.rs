@@ -58,9 +58,10 @@ pub fn finish_journal(journal: &Path) -> Result<(PathBuf, About), TraceError> {
 /// Writes the rows of a journal to a new file.
 fn write(journal: &Path, to: &Path) -> Result<About, TraceError> {
     let failed = |error| TraceError { path: to.into(), fault: TraceFault::Write(error) };
-    // As the journal, the recording is for its owner.
+    // As the journal, the recording is for its owner. A file that an earlier process left may have another mode.
+    let _ = fs::remove_file(to);
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
+    options.write(true).create_new(true).mode(0o600);
     let file = options.open(to).map_err(failed)?;
     let out = BufWriter::new(file.try_clone().map_err(failed)?);
     let mut writer = TraceWriter::new(parquet::FORMAT, out).map_err(failed)?;

@@ -196,6 +196,8 @@ mod tests {
         let journal = Journal::create(&path, &About::default()).unwrap();
         assert_eq!(mode(&path), 0o600);
         drop(journal);
+        // What an interrupted process of an older version left, for all to read.
+        fs::write(folder.path().join("calls.parquet.new"), "PAR1").unwrap();
         let (parquet, _) = finish_journal(&path).unwrap();
         assert_eq!(mode(&parquet), 0o600);
     }
