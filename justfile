@@ -61,22 +61,22 @@ verdicts *arguments:
 # Five minutes of processes that share a cache and are killed, stopped and resumed: three with mmap:, one each with Perl's
 # Cache::FastMmap and PHP's APCu where they are installed, and a table of all
 torture seconds='300':
-    LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
+    LARDER_LANE=nightly LARDER_TORTURE={{ seconds }} cargo test --release -p larder-segment --test torture
 
 # A thousand kills of `larder serve` over each store of files, under load: each next server must have what was acknowledged. The time until it is
 # warm is printed
 kills number='1000':
-    LARDER_KILLS={{ number }} cargo test --release -p larder --test kills
+    LARDER_LANE=nightly LARDER_KILLS={{ number }} cargo test --release -p larder --test kills
 
 # Two hundred losses of power for each class of durability, in which a disk keeps what it likes of unsynced writes: each store
 # must keep its promise. The changes that it lost are printed
 power number='200':
-    LARDER_POWER={{ number }} cargo test -p larder-engines --test power
+    LARDER_LANE=nightly LARDER_POWER={{ number }} cargo test -p larder-engines --test power
 
 # An hour of processes on two hosts over each kind of stack, while processes, servers and wires fail: no read is older than
 # docs/tiers.md promises. The counts are printed
 consistency seconds='3600':
-    LARDER_CONSISTENCY={{ seconds }} cargo test --release -p larder-tiers --test consistency
+    LARDER_LANE=nightly LARDER_CONSISTENCY={{ seconds }} cargo test --release -p larder-tiers --test consistency
 
 # A week of a cache over LMDB, with ten million entries that live for seconds to days, on a clock that is told: the length of the
 # file each day, and the cost of reads beside a new store with the same entries

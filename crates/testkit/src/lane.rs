@@ -1,4 +1,5 @@
-//! Lanes of tests: every change runs the trials of its own lane, and `just nightly` runs all trials.
+//! Lanes of tests: every change runs the trials of its own lane, and `just nightly` runs all trials but the few that take an
+//! hour, which have recipes of their own in the justfile.
 //!
 //! A trial belongs to the nightly lane for one of two reasons. It takes long, or it needs a server that the run of a
 //! change does not install. Its kind is `nightly`, so `cargo test -- '[nightly]'` selects such trials and `--list` shows
