@@ -48,7 +48,10 @@ def packages_of(options: argparse.Namespace) -> list[Package]:
     metadata = json.loads(text)
     with open(Path(metadata["workspace_root"]) / "Cargo.lock", "rb") as file:
         locked = {(entry["name"], entry["version"]): entry.get("checksum") for entry in tomllib.load(file)["package"]}
-    edges = {node["id"]: [edge["pkg"] for edge in node["deps"]] for node in metadata["resolve"]["nodes"]}
+    edges = {
+        node["id"]: [edge["pkg"] for edge in node["deps"] if any(kind["kind"] != "dev" for kind in edge["dep_kinds"])]
+        for node in metadata["resolve"]["nodes"]
+    }
     packages = []
     for package in metadata["packages"]:
         key = (package["name"], package["version"])
