@@ -307,7 +307,6 @@ sources_of_library() {
     -name '__pycache__' -prune -o -name '*.so' -prune -o -type f -print | LC_ALL=C sort
 }
 file_of_library() { echo python/larder/__init__.py; }
-# Both are compiled with the same settings into the same folder, so that they share what they have in common.
 bring_library() {
   command -v cargo >/dev/null || fail 'the library needs Rust 1.95 or newer, from https://rustup.rs'
   "$here/packaging/capi" "$1"
@@ -328,7 +327,7 @@ bring_package_for_ruby() {
   )
   cp -r "$here/ruby/lib" "$1/ruby"
   cp "$scratch/ruby/larder_ext.so" "$1/ruby/larder/larder_ext.so"
-  LARDER_LIBRARY=$1/lib/liblarder.so.0.2 /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
+  LARDER_LIBRARY=$1/lib/liblarder.so /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
 }
 
 # Go and Node.js may be there without a package of Debian.
