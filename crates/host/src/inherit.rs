@@ -19,8 +19,9 @@ pub fn give(command: &mut Command, given: Vec<(&str, Vec<OwnedFd>)>) {
     }
     let keep_open = move || {
         // A library may have left descriptors open for children.
-        // SAFETY: the call closes nothing before exec, and touches no memory. An older system refuses it.
-        unsafe { libc::close_range(3, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC) };
+        // SAFETY: the call closes nothing before exec, and touches no memory. An older system refuses it. The C library has a
+        // function for it only since glibc 2.34.
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, CLOSE_RANGE_CLOEXEC) };
         // The closure owns the descriptors, so that they are open at the time of the call.
         descriptors.iter().try_for_each(|descriptor| set_flags(descriptor.as_raw_fd(), 0))
     };
