@@ -2,8 +2,18 @@
 //! on and reports the reason.
 
 #![cfg_attr(
-    all(feature = "default", not(test)),
-    expect(dead_code, reason = "the default build has every engine")
+    all(
+        feature = "embedded",
+        feature = "bdb",
+        feature = "fjall",
+        feature = "memcached",
+        feature = "redis",
+        feature = "postgresql",
+        feature = "mysql",
+        feature = "mongodb",
+        not(test)
+    ),
+    expect(dead_code, reason = "this build has every engine")
 )]
 
 use std::sync::Arc;
