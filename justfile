@@ -66,7 +66,7 @@ torture seconds='300':
 # A thousand kills of `larder serve` over each store of files, under load: each next server must have what was acknowledged. The time until it is
 # warm is printed
 kills number='1000':
-    LARDER_LANE=nightly LARDER_KILLS={{ number }} cargo test --release -p larder --test kills
+    LARDER_LANE=nightly LARDER_KILLS={{ number }} cargo test --release -p larder-cli --test kills
 
 # Two hundred losses of power for each class of durability, in which a disk keeps what it likes of unsynced writes: each store
 # must keep its promise. The changes that it lost are printed
@@ -92,7 +92,7 @@ articles:
 # arguments go to both, and the results stay in the folder: just advice web12.trace.xz /var/tmp/web12 -d 8k
 advice trace folder *arguments:
     LARDER_TRACE={{ trace }} LARDER_FOLDER={{ folder }} LARDER_WORK='{{ arguments }}' \
-      cargo test --release -p larder --test exhaustive_advice -- --ignored --nocapture
+      cargo test --release -p larder-cli --test exhaustive_advice -- --ignored --nocapture
 
 # Run quick and hit-ratio on an idle machine, and show them in docs; needs chromium
 gallery:
@@ -116,6 +116,25 @@ gallery:
         --screenshot=docs/gallery/quick.png "file://$PWD/docs/gallery/quick.html"
     rm -r "$runs"
 
+# Make the pages of the gallery that only a release has, in a folder: hours on an idle machine with all guests
+gallery-pages folder:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --release --locked
+    PATH=$(realpath "${CARGO_TARGET_DIR:-target}/release"):$PATH
+    mkdir -p "{{ folder }}"
+    cd "{{ folder }}"
+    page() {
+        larder compare --quiet --output "$1.run" "${@:2}" >/dev/null
+        mv "$1.run/report.html" "$1.html"
+        rm -r "$1.run"
+    }
+    six=(moka: lmdb: file: sqlite: memcached: redis:)
+    page sizes "${six[@]}" -d 100,1k,10k,100k -k 2000 -r 12
+    page web12 "${six[@]}" --keys-from trace:builtin:web12 --on-miss fill
+    page hit-ratio-full --scenario hit-ratio --full
+    for scenario in languages go java node php python ruby; do page "$scenario" --scenario "$scenario"; done
+
 # Run all articles in both forms on an idle machine, two hours or more, and show them in docs/articles.md
 articles-page:
     #!/usr/bin/env bash
@@ -131,7 +150,7 @@ articles-page:
 
 # Build the package for Python into an environment below target, and run its tests and the suites of Django, cachelib and dogpile.cache
 python:
-    python/check
+    bindings/python/check
 
 # Eight processes of all languages on one file, killed and started again at random, for ten minutes: no wrong value, no call that
 # hangs, nothing left
@@ -140,31 +159,31 @@ mixed seconds='600':
     set -euo pipefail
     target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
     packaging/capi "$target/mixed"
-    (cd ruby && rake compile)
+    (cd bindings/ruby && rake compile)
     [[ -e $target/mixed/pip ]] || python3 -m venv "$target/mixed/pip"
     CARGO_TARGET_DIR=$target "$target/mixed/pip/bin/pip" --quiet install --upgrade --target "$target/mixed/python" \
-      --config-settings 'build-args=--locked' ./python
-    cargo build --release --locked --package larder-library --example mixed_worker
-    cargo build --release --locked --package larder
-    python3 crates/capi/tests/mixed/run.py {{ seconds }} --library "$target/mixed" --larder "$target/release/larder" \
+      --config-settings 'build-args=--locked' ./bindings/python
+    cargo build --release --locked --package larder --example mixed_worker
+    cargo build --release --locked --package larder-cli
+    python3 cache/capi/tests/mixed/run.py {{ seconds }} --library "$target/mixed" --larder "$target/release/larder" \
       --rust "$target/release/examples/mixed_worker"
 
 # Run the tests of the package for PHP, and the suites that are published for PSR-6 and PSR-16, without its extension and with it
 php:
-    php/check
+    bindings/php/check
 
 # Compile the package for Ruby, and run its tests and ActiveSupport's own tests of cache stores
 ruby:
-    ruby/check
+    bindings/ruby/check
 
-# Write the generated files again: docs/engines.md, docs/checks.md, the schemas in docs, a table of docs/serve.md
+# Write the generated files again: docs/engines/, docs/checks.md, the schemas in docs, a table of docs/serve-compatibility.md, the map of ARCHITECTURE.md
 generate:
-    LARDER_BLESS=1 cargo test --quiet -p larder --test generated
+    LARDER_BLESS=1 cargo test --quiet -p larder-cli --test generated
     LARDER_BLESS=1 cargo test --quiet -p larder-report --test it the_published_schema
 
 # Compare the interface of the library for Rust with that of a commit; needs `cargo install cargo-semver-checks`
 semver since:
-    cargo semver-checks --package larder-library --baseline-rev {{ since }}
+    cargo semver-checks --package larder --baseline-rev {{ since }}
 
 # Install the library for C below a folder, with more arguments for cargo: just install-capi /usr/local --features all
 install-capi prefix *arguments:

@@ -7,7 +7,7 @@
 # starts and enables no server, because Larder starts a private server for each run.
 set -euo pipefail
 
-# Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines.md.
+# Each list is one line, because a test compares it with the engines. The packages are in the order of docs/engines/README.md.
 packages=(memcached nutcracker redis-server postgresql mariadb-server perl libcache-cache-perl libcache-mmap-perl libcache-fastmmap-perl libcache-memcached-fast-perl libffi-platypus-perl php-cli php-apcu php-memcached php-memcache php-redis php-mongodb php-symfony-cache php-psr-simple-cache default-jdk-headless python3 nodejs ruby)
 extras=(innodb mongodb bdb java python go node ruby library)
 for_tests=(clients)
@@ -26,7 +26,7 @@ data=${XDG_DATA_HOME:-}
 [[ $data == /* ]] || data=$home/.local/share
 data+=/larder
 here=$(cd "$(dirname "$0")" && pwd)
-clients=crates/cli/tests/clients
+clients=cli/tests/clients
 go_needed=1.26
 go_version=1.26.8
 
@@ -102,22 +102,22 @@ packages_of_bdb() { echo gcc libc6-dev libdb5.3-dev; }
 # A new source or new headers need a new library.
 state_of_bdb() {
   printf 'a library for BerkeleyDB %s, from shim.c %s\n' "$(version libdb5.3-dev)" \
-    "$(sha256sum "$here/crates/engines/src/bdb/shim.c" | head -c 12)"
+    "$(sha256sum "$here/cache/engines/src/bdb/shim.c" | head -c 12)"
 }
 file_of_bdb() { echo libbdb-shim.so; }
 bring_bdb() {
-  gcc -O2 -shared -fPIC -o "$1/libbdb-shim.so" "$here/crates/engines/src/bdb/shim.c" -ldb-5.3
+  gcc -O2 -shared -fPIC -o "$1/libbdb-shim.so" "$here/cache/engines/src/bdb/shim.c" -ldb-5.3
 }
 
 packages_of_mongodb() { echo default-jdk-headless maven; }
 state_of_mongodb() {
   printf 'mongo-java-server 1.46.0, started by StandIn.java %s\n' \
-    "$(sha256sum "$here/crates/engines/src/mongodb/StandIn.java" | head -c 12)"
+    "$(sha256sum "$here/cache/engines/src/mongodb/StandIn.java" | head -c 12)"
 }
 file_of_mongodb() { echo mongo-java-server.jar; }
 bring_mongodb() {
   copy_from_maven "$1/lib" de.bwaldvogel:mongo-java-server:1.46.0
-  javac -Xlint:all -classpath "$1/lib/*" -d "$scratch/classes" "$here/crates/engines/src/mongodb/StandIn.java"
+  javac -Xlint:all -classpath "$1/lib/*" -d "$scratch/classes" "$here/cache/engines/src/mongodb/StandIn.java"
   printf 'Main-Class: StandIn\nClass-Path: \n' >"$scratch/manifest"
   # A line of a manifest has at most 72 bytes; a line that begins with a space continues the line before.
   (cd "$1" && printf '  %s\n' lib/*.jar) >>"$scratch/manifest"
@@ -129,7 +129,7 @@ packages_of_java() { echo default-jdk-headless maven; }
 state_of_java() {
   printf "%s and pgJDBC 42.7.14, and the program of Java's guests, from sources %s\n" \
     'Caffeine 3.3.1, Guava 33.8.0, Ehcache 3.12.0, Hazelcast 5.7.0, spymemcached 2.12.3, Lettuce 7.7.0, Jedis 8.0.2' \
-    "$(cd "$here/guests/java" && sources_of_guests | xargs cat | sha256sum | head -c 12)"
+    "$(cd "$here/lab/guests/java" && sources_of_guests | xargs cat | sha256sum | head -c 12)"
 }
 file_of_java() { echo larder-java.jar; }
 # A class path is the program and lib/*.jar, with the libraries that the guests call and their dependencies. Each called
@@ -173,7 +173,7 @@ END
   done
   (cd "$1" && ln -s lib/lettuce-core-*.jar lettuce.jar)
   mkdir "$1/src"
-  (cd "$here/guests/java" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
+  (cd "$here/lab/guests/java" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
   # The classes run on every Java since 17, whichever compiles them, because another Java may be on PATH later.
   (cd "$1/src" && sources_of_guests | xargs javac --release 17 -proc:none -encoding UTF-8 -classpath "$1/lib/*" \
     -d "$scratch/classes")
@@ -213,7 +213,7 @@ packages_of_go() { command -v go >/dev/null || echo golang-go; }
 # New sources, or another Go, need a new program.
 state_of_go() {
   printf "the program of Go's guests, from sources %s, by Go %s\n" \
-    "$(cd "$here/guests/go" && sources_of_guests | xargs cat | sha256sum | head -c 12)" \
+    "$(cd "$here/lab/guests/go" && sources_of_guests | xargs cat | sha256sum | head -c 12)" \
     "$(if is_new_go; then version_of_go; else echo "$go_version"; fi)"
 }
 file_of_go() { echo larder-go; }
@@ -232,7 +232,7 @@ bring_go() {
     ln -s ../toolchain/bin/go "$1/bin/go"
   fi
   mkdir "$1/src"
-  (cd "$here/guests/go" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
+  (cd "$here/lab/guests/go" && sources_of_guests | xargs cp --parents --target-directory="$1/src")
   (
     cd "$1/src"
     export GOMODCACHE=$scratch/modules GOFLAGS=-modcacherw GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
@@ -265,13 +265,13 @@ packages_of_node() {
 }
 state_of_node() {
   printf 'Node.js 24.21.0 and the packages of package-lock.json %s\n' \
-    "$(sha256sum "$here/guests/node/package-lock.json" | head -c 12)"
+    "$(sha256sum "$here/lab/guests/node/package-lock.json" | head -c 12)"
 }
 file_of_node() { echo bin/node; }
 # The lock file has the digest of each package, and one package for each kind of processor has Node.js itself.
 bring_node() {
   local program
-  cp "$here"/guests/node/package{,-lock}.json "$1"
+  cp "$here"/lab/guests/node/package{,-lock}.json "$1"
   npm ci --silent --ignore-scripts --no-audit --no-fund --prefix "$1" --cache "$scratch/npm" ||
     fail 'npm could not install the packages: see above'
   program=("$1"/node_modules/node-linux-*)
@@ -303,7 +303,7 @@ state_of_library() {
     "$(cd "$here" && sources_of_library | xargs cat | sha256sum | head -c 12)"
 }
 sources_of_library() {
-  find Cargo.lock Cargo.toml crates/*/Cargo.toml crates/*/src crates/capi python ruby/ext ruby/lib -name target -prune -o \
+  find Cargo.lock Cargo.toml cache/*/Cargo.toml cache/*/src cache/capi bindings/python bindings/ruby/ext bindings/ruby/lib -name target -prune -o \
     -name '__pycache__' -prune -o -name '*.so' -prune -o -type f -print | LC_ALL=C sort
 }
 file_of_library() { echo python/larder/__init__.py; }
@@ -313,7 +313,7 @@ bring_library() {
   /usr/bin/python3 -m venv "$scratch/pip"
   CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target} "$scratch/pip/bin/pip" --quiet --disable-pip-version-check \
     --no-input --no-cache-dir install --target "$1/python" \
-    --config-settings "build-args=--locked --profile ${LARDER_PROFILE:-release}" "$here/python"
+    --config-settings "build-args=--locked --profile ${LARDER_PROFILE:-release}" "$here/bindings/python"
   PYTHONPATH=$1/python /usr/bin/python3 -c 'import larder; larder.open("memory:")'
   bring_package_for_ruby "$1"
 }
@@ -322,10 +322,10 @@ bring_package_for_ruby() {
   mkdir "$scratch/ruby"
   (
     cd "$scratch/ruby"
-    /usr/bin/ruby "$here/ruby/ext/larder/extconf.rb" >/dev/null
+    /usr/bin/ruby "$here/bindings/ruby/ext/larder/extconf.rb" >/dev/null
     make --silent >/dev/null
   )
-  cp -r "$here/ruby/lib" "$1/ruby"
+  cp -r "$here/bindings/ruby/lib" "$1/ruby"
   cp "$scratch/ruby/larder_ext.so" "$1/ruby/larder/larder_ext.so"
   LARDER_LIBRARY=$1/lib/liblarder.so /usr/bin/ruby -I "$1/ruby" -e 'require "larder"; Larder.open("memory:")'
 }

@@ -10,7 +10,7 @@ include!("src/mutants.rs");
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
-    println!("cargo::rerun-if-changed=../crates/segment/src");
+    println!("cargo::rerun-if-changed=../cache/segment/src");
     let out = env::var("OUT_DIR").expect("cargo tells where");
     let mut all = String::new();
     for mutant in MUTANTS {
@@ -31,7 +31,7 @@ fn write(mutant: &Mutant, folder: &Path) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).expect("a folder of the build");
     let mut left = BASE.len() + mutant.changes.len();
-    for entry in fs::read_dir("../crates/segment/src").expect("the sources") {
+    for entry in fs::read_dir("../cache/segment/src").expect("the sources") {
         let path = entry.expect("a source").path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let (own, to) = match name {

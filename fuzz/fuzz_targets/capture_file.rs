@@ -10,7 +10,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use larder_record::{Batch, CaptureFile, Keys, RowSink, Tell, Upstream, Writer};
+use larder_record::{Batch, CaptureFile, Keys, RowSink, Notify, Upstream, Writer};
 use larder_store::StoreUrl;
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
     let upstream = Upstream::of_url(&StoreUrl::parse(url).unwrap()).unwrap();
     let Ok(capture) = CaptureFile::open(Cursor::new(file.to_vec()), &upstream) else { return };
     let (writer, hand) = Writer::start(Box::new(Nothing)).unwrap();
-    let tell: Tell = Arc::new(|_, _, _| {});
+    let tell: Notify = Arc::new(|_, _, _| {});
     let _ = capture.record(Keys::new(&[7; 16]), &hand, &tell, &AtomicBool::new(false));
     // The hand is dropped first, so that the thread that writes ends at once.
     drop(hand);

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
-#[path = "../../crates/segment/tests/support/image.rs"]
+#[path = "../../cache/segment/tests/support/image.rs"]
 mod image;
 
 fuzz_target!(|how: &[u8]| {

@@ -60,7 +60,7 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "lives_are_one",
         changes: &[Change {
-            file: "namespace.rs",
+            file: "space.rs",
             is: "if life(word) == self.life { Space::of",
             becomes: "if true { Space::of",
         }],
@@ -68,14 +68,14 @@ const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "no_fence_of_writers",
         changes: &[
-            Change { file: "room.rs", is: "fence(Ordering::SeqCst);", becomes: "" },
+            Change { file: "free_space.rs", is: "fence(Ordering::SeqCst);", becomes: "" },
             Change {
-                file: "room.rs",
+                file: "free_space.rs",
                 is: "fence(Ordering::Release);\n        memory.store(self.partition.note_at(segment, STATE)",
                 becomes: "memory.store(self.partition.note_at(segment, STATE)",
             },
             Change {
-                file: "room.rs",
+                file: "free_space.rs",
                 is: "fence(Ordering::Release);\n        memory.store(self.partition.note_at(segment, FILL)",
                 becomes: "memory.store(self.partition.note_at(segment, FILL)",
             },
@@ -90,7 +90,7 @@ const MUTANTS: &[Mutant] = &[
                 becomes: ".store(slot.0, Ordering::Relaxed);",
             },
             Change {
-                file: "index.rs",
+                file: "slot.rs",
                 is: "other.0, Ordering::AcqRel,",
                 becomes: "other.0, Ordering::Relaxed,",
             },
@@ -102,13 +102,13 @@ const MUTANTS: &[Mutant] = &[
         changes: &[
             Change {
                 file: "store.rs",
-                is: "let (segment, at) = (room.segment, self.append(room, &header, entry));",
-                becomes: "let (segment, at) = (room.segment, self.partition.start_of(room.segment) + room.end);",
+                is: "let (segment, at) = (place.segment, self.append(place, &header, entry));",
+                becomes: "let (segment, at) = (place.segment, self.partition.start_of(place.segment) + place.end);",
             },
             Change {
                 file: "store.rs",
                 is: "        if !is_there {\n",
-                becomes: "        self.append(room, &header, entry);\n        if !is_there {\n",
+                becomes: "        self.append(place, &header, entry);\n        if !is_there {\n",
             },
         ],
     },

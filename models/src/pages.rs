@@ -1,6 +1,5 @@
 //! Large pages, of which the model's memory has none.
 
-use super::cache::Cache;
 use super::memory::Memory;
 use super::partition::Partition;
 
@@ -12,16 +11,14 @@ impl Taken {
     pub(crate) fn of(_: (usize, usize), _: bool) -> Self {
         Self
     }
-}
 
-impl Cache {
-    pub fn large_page_bytes(&self) -> Option<u64> {
-        None
-    }
-
-    pub(crate) fn take_large_pages(&self, _: Partition<'_>) {}
+    pub(crate) fn take(&self, _: Partition<'_>) {}
 }
 
 impl Memory {
     pub(crate) fn collapse(&self, _: usize, _: usize) {}
+
+    pub(crate) fn in_large_pages(&self) -> Option<u64> {
+        None
+    }
 }

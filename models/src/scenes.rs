@@ -13,13 +13,14 @@ use crate::layout::Geometry;
 use crate::lock;
 use crate::locked::Locked;
 use crate::memory::{self, Killed, Memory};
-use crate::namespace::Space;
 use crate::owner::Owner;
 use crate::partition::{Partition, Places};
 use crate::session::lock_within;
 use crate::slot::Slot;
+use crate::space::Space;
 use crate::superblock::Superblock;
-use crate::upkeep::{Keeps, Victim, Work};
+use crate::upkeep::{Keeps, Victim};
+use crate::work::Work;
 use crate::{Condition, Delta, Failed, Leased, Options, Outcome, Session, Set, Sum, Token};
 
 /// Segments of two records each. Two segments are kept free, so that the start of a third empties the oldest one.

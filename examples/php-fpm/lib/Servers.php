@@ -119,7 +119,7 @@ final class Servers
     /** Copies the package and the page: the account of the workers need not reach the sources. */
     private function copySources(): void
     {
-        $package = dirname(__DIR__, 3) . '/php';
+        $package = dirname(__DIR__, 3) . '/bindings/php';
         mkdir("$this->folder/php/src", 0755, true);
         $classes = array_map(static fn (string $file): string => 'src/' . basename($file), glob("$package/src/*.*"));
         foreach (['preload.php', ...$classes] as $file) {

@@ -1,0 +1,178 @@
+//! Fills of many keys: one request and one pass over the answers for each node.
+//!
+//! Fills of absent keys take one step. Those of stale entries take two more, as each of them does alone: a look at their leases
+//! before, and the ends of these after.
+
+use larder_protocol::meta;
+use larder_protocol::storage::{StorageMode, StorageRequest};
+use larder_store::{Fill, Leases, Result, SetDone, SetOutcome, check_fill};
+
+use super::SCHEME;
+use super::lease_many::READS;
+use super::leases::{AROUND_VALUE, Right, lease_of};
+use super::limits::LONGEST_SENT;
+use super::session::{MemcachedSession, note};
+use super::write_many::{AROUND_WRITE, Outcomes, WRITES, refusal_or_failure, report_all, set_len};
+
+/// The fills of a batch.
+#[derive(Debug, Default)]
+struct Plan<'a> {
+    /// Those that may be sent; the outcomes of the others are known.
+    fills: Vec<Option<Planned<'a>>>,
+    outcomes: Vec<Option<Result<SetOutcome>>>,
+    checks: Vec<Check>,
+}
+
+/// A fill that may be sent.
+#[derive(Debug)]
+struct Planned<'a> {
+    header: StorageRequest<'a>,
+    /// The lease of a stale entry.
+    lease: Option<u64>,
+}
+
+/// A version that must be there: that of the lease of a stale entry, or that of a key whose value may be too large.
+#[derive(Debug)]
+struct Check {
+    /// The place of the fill.
+    place: usize,
+    key: Vec<u8>,
+    version: u64,
+}
+
+impl MemcachedSession {
+    /// As [`Leases::fill_many`].
+    pub(super) fn fill_all(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
+        if fills.iter().any(|fill| fill.put.value.len() > LONGEST_SENT) {
+            for (i, Fill { put, token }) in fills.iter().enumerate() {
+                done(i, self.fill(put.key, put.value, &put.options, token));
+            }
+            return Ok(());
+        }
+        let Plan { fills: mut planned, mut outcomes, checks } = self.plan(fills);
+        let mut failed = self.check_versions(fills, &checks, &mut planned, &mut outcomes).err();
+        let due: Vec<_> = (0..fills.len()).filter(|i| planned[*i].is_some()).collect();
+        let filled = self.step(
+            due.iter().map(|i| (*i, fills[*i].put.key)),
+            WRITES,
+            |i| set_len(&fills[i].put),
+            |connection, i| match &planned[i] {
+                Some(Planned { header, .. }) => connection.add_set(header, fills[i].put.value),
+                None => Ok(()),
+            },
+            |connection, i, _| {
+                let outcome = refusal_or_failure(connection.receive_set(fills[i].put.value.len()))?;
+                outcomes[i] = Some(outcome.map(|outcome| match outcome {
+                    SetOutcome::Stored(version) => SetOutcome::Stored(version),
+                    _ => SetOutcome::NotStored,
+                }));
+                Ok(())
+            },
+        );
+        if let Err(error) = filled {
+            note(&mut failed, error);
+        }
+        if let Err(error) = self.end_leases(fills, &planned, &mut outcomes) {
+            note(&mut failed, error);
+        }
+        report_all(outcomes, done);
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn plan<'a>(&self, fills: &'a [Fill<'a>]) -> Plan<'a> {
+        let mut plan = Plan::default();
+        let limit = self.shared.max_value_len().unwrap_or(LONGEST_SENT);
+        for (place, Fill { put, token }) in fills.iter().enumerate() {
+            let request = check_fill(SCHEME, &put.options)
+                .and_then(|()| self.shared.storage_request(put))
+                .map(|header| Some((header, Right::of(token, put.key)?)));
+            let (header, right) = match request {
+                Ok(Some(found)) => found,
+                other => {
+                    plan.outcomes.push(Some(other.map(|_| SetOutcome::NotStored)));
+                    plan.fills.push(None);
+                    continue;
+                }
+            };
+            let (version, lease) = right.versions();
+            if let Some(version) = lease {
+                plan.checks.push(Check { place, key: lease_of(put.key), version });
+            }
+            // A server that refuses a value as too large removes the entry, whatever its version.
+            if put.value.len() > limit.saturating_sub(AROUND_VALUE) {
+                plan.checks.push(Check { place, key: put.key.to_vec(), version });
+            }
+            let header = StorageRequest { mode: StorageMode::Cas(version), ..header };
+            plan.outcomes.push(None);
+            plan.fills.push(Some(Planned { header, lease }));
+        }
+        plan
+    }
+
+    /// Takes the fills off the plan whose keys have not the versions that they must have.
+    fn check_versions(
+        &mut self,
+        fills: &[Fill<'_>],
+        checks: &[Check],
+        planned: &mut [Option<Planned<'_>>],
+        outcomes: &mut Outcomes<SetOutcome>,
+    ) -> Result<()> {
+        let mut is_there = vec![false; checks.len()];
+        let looked = self.step(
+            checks.iter().enumerate().map(|(c, check)| (c, fills[check.place].put.key)),
+            READS,
+            |c| checks[c].key.len() + AROUND_WRITE,
+            |connection, c| {
+                meta::get::encode_look(&mut connection.request, &checks[c].key);
+                Ok(())
+            },
+            |connection, c, _| {
+                let Check { place: i, version, .. } = checks[c];
+                match refusal_or_failure(connection.receive_look())? {
+                    Ok(Some(found)) if found.facts.meta.version == Some(version) => {
+                        is_there[c] = true;
+                    }
+                    Ok(_) => outcomes[i] = Some(Ok(SetOutcome::NotStored)),
+                    Err(refusal) => outcomes[i] = Some(Err(refusal)),
+                }
+                Ok(())
+            },
+        );
+        for (check, _) in checks.iter().zip(is_there).filter(|(_, is_there)| !is_there) {
+            planned[check.place] = None;
+        }
+        looked
+    }
+
+    /// Ends the leases of the stale entries that were filled, unless they are others by now.
+    fn end_leases(
+        &mut self,
+        fills: &[Fill<'_>],
+        planned: &[Option<Planned<'_>>],
+        outcomes: &mut Outcomes<SetOutcome>,
+    ) -> Result<()> {
+        let of_filled = |i: usize| {
+            let lease = planned[i].as_ref()?.lease?;
+            let is_stored = matches!(&outcomes[i], Some(Ok(outcome)) if outcome.is_stored());
+            is_stored.then(|| (i, lease_of(fills[i].put.key), lease))
+        };
+        let over: Vec<_> = (0..fills.len()).filter_map(of_filled).collect();
+        self.step(
+            over.iter().enumerate().map(|(o, (i, ..))| (o, fills[*i].put.key)),
+            WRITES,
+            |o| over[o].1.len() + AROUND_WRITE,
+            |connection, o| {
+                meta::delete::encode_if(&mut connection.request, &over[o].1, over[o].2);
+                Ok(())
+            },
+            |connection, o, _| {
+                if let Err(refusal) =
+                    refusal_or_failure(connection.receive(meta::delete::parse_if_reply))?
+                {
+                    outcomes[over[o].0] = Some(Err(refusal));
+                }
+                Ok(())
+            },
+        )
+    }
+}

@@ -1,0 +1,437 @@
+//! Answers to requests that were sent without waiting, and what reading them needs.
+
+use std::io;
+use std::sync::Arc;
+
+use larder_protocol::meta::ReplyFlags;
+use larder_protocol::meta::arithmetic::Changed;
+use larder_protocol::storage::StorageReply;
+use larder_protocol::text::get::GetReply;
+use larder_protocol::{Malformed, Parse, Parsed, Refusal, meta, text};
+use larder_store::{Answer, Error, Result};
+
+use super::SCHEME;
+use super::address::Node;
+use super::connection::Wire;
+use super::errors;
+use super::exchange::{
+    AnswerHeader, meta_header, meta_of, set_outcome, text_header, text_meta, unversioned, versioned,
+};
+use super::keys::{Cursor, Keys};
+use super::store::Shared;
+use crate::pipelined::{Peer, Read};
+use crate::socket::Socket;
+
+/// The bytes between a value and the next line.
+const END_OF_VALUE: &[u8; 2] = b"\r\n";
+
+/// A node at the other end of a link.
+#[derive(Debug)]
+pub(super) struct NodePeer {
+    shared: Arc<Shared>,
+    node: Arc<Node>,
+    wire: Wire,
+    /// The keys of reads in the text protocol, whose answers name them.
+    pub(super) keys: Keys,
+    /// The length of the line with several keys that is being put together.
+    pub(super) line_len: usize,
+}
+
+/// A request that has no answer yet.
+#[derive(Debug)]
+pub(super) enum SentRequest {
+    Get,
+    /// Reads keys of which `next` is the first without an answer.
+    GetMany {
+        n_keys: u32,
+        next: u32,
+    },
+    /// The same in the text protocol, which says nothing of keys that are absent.
+    GetManyText {
+        n_keys: u32,
+        cursor: Cursor,
+    },
+    /// Stores a value of this length.
+    Set {
+        value_len: usize,
+    },
+    /// Removes a key whose new value, of this length, is too long to be sent.
+    Oversized {
+        value_len: usize,
+    },
+    Delete,
+    Touch,
+    Incr,
+    /// Counts in the text protocol, and then stores the initial number where the key was absent. `counted` is the answer
+    /// to the first of both.
+    IncrOrAdd {
+        initial: u64,
+        counted: Option<Result<Option<u64>>>,
+    },
+}
+
+impl NodePeer {
+    pub(super) fn new(shared: &Arc<Shared>, node: &Arc<Node>) -> Self {
+        let (shared, node) = (Arc::clone(shared), Arc::clone(node));
+        let wire = shared.terms().wire;
+        Self { shared, node, wire, keys: Keys::default(), line_len: 0 }
+    }
+
+    /// Passes on an answer without a value, as `of` makes it of the parsed reply.
+    #[inline]
+    fn answer<'i, T>(
+        &self,
+        parsed: Parse<'i, T>,
+        value_len: usize,
+        input: &'i [u8],
+        of: impl FnOnce(T) -> Answer<'i>,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match parsed {
+            Ok(Parsed::Complete(Ok(answer), len)) => {
+                report(of(answer));
+                Read::Last(len)
+            }
+            Ok(Parsed::Complete(Err(refused), len)) => {
+                let error = self.refused(value_len, refused);
+                // Other refusals may be only a part of an answer.
+                if !errors::is_whole_answer(&error) {
+                    return Read::Broken(error);
+                }
+                report(Answer::Failed(error));
+                Read::Last(len)
+            }
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Err(malformed) => self.malformed(malformed, input),
+        }
+    }
+
+    /// What the bytes are in place of one of several answers. A refusal may be the whole of any number of them.
+    #[cold]
+    fn no_part<T>(&self, parsed: &Parse<'_, T>, input: &[u8]) -> Read {
+        match parsed {
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Ok(Parsed::Complete(Ok(_), len)) => Read::More(*len),
+            Ok(Parsed::Complete(Err(refused), _)) => Read::Broken(self.refused(0, *refused)),
+            Err(malformed) => self.malformed(*malformed, input),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, value_len: usize, refused: Refusal<'_>) -> Error {
+        errors::refused(&self.node, self.shared.max_value_len(), value_len, refused)
+    }
+
+    #[cold]
+    fn malformed(&self, malformed: Malformed, input: &[u8]) -> Read {
+        Read::Broken(errors::malformed(&self.node, malformed, input))
+    }
+
+    /// Reads the value behind a header of `header_len` bytes, and the `tail` behind it. `read` is what all these bytes are.
+    ///
+    /// Metadata that `report` puts together just where it passes them on are not copied on the way.
+    #[inline]
+    fn value<'i, const N: usize>(
+        &self,
+        input: &'i [u8],
+        header_len: usize,
+        value_len: usize,
+        tail: &[u8; N],
+        read: fn(usize) -> Read,
+        report: impl FnOnce(&'i [u8]),
+    ) -> Read {
+        let end = header_len + value_len;
+        let whole = end + N;
+        match input.get(end..whole) {
+            Some(behind) if behind == tail => {
+                report(&input[header_len..end]);
+                read(whole)
+            }
+            Some(behind) => Read::Broken(errors::no_end(&self.node, behind)),
+            None => Read::Incomplete(whole),
+        }
+    }
+
+    #[inline]
+    fn read_meta<'i>(&self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
+        if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+            let hit = |value| report(Answer::Hit { value, meta: meta_of(flags) });
+            return self.value(input, header_len, len, meta::get::TAIL, Read::Last, hit);
+        }
+        match meta_header(input) {
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                let hit = |value| report(Answer::Hit { value, meta });
+                self.value(input, header_len, len, meta::get::TAIL, Read::Last, hit)
+            }
+            parsed => self.answer(parsed, 0, input, |_| Answer::Miss, report),
+        }
+    }
+
+    #[inline]
+    fn read_text<'i>(&mut self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
+        let key = self.keys.first();
+        let read = if let Some((header, header_len)) = text::get::parse_hit(input, key) {
+            let hit = |value| report(Answer::Hit { value, meta: text_meta(header.flags) });
+            self.value(input, header_len, header.len, text::get::TAIL, Read::Last, hit)
+        } else {
+            match text_header(input, |found| (found == key).then_some(0)) {
+                Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                    let hit = |value| report(Answer::Hit { value, meta });
+                    self.value(input, header_len, len, text::get::TAIL, Read::Last, hit)
+                }
+                parsed => self.answer(parsed, 0, input, |_| Answer::Miss, report),
+            }
+        };
+        if let Read::Last(_) = &read {
+            self.keys.remove_first();
+        }
+        read
+    }
+
+    /// Reads the answer to the `next` key of several, which come in the order of the request.
+    #[inline]
+    fn read_many_meta<'i>(
+        &self,
+        input: &'i [u8],
+        n_keys: u32,
+        next: &mut u32,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        if *next == n_keys {
+            report(Answer::End);
+            return Read::Last(0);
+        }
+        let place = *next as usize;
+        let read = if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
+            let entry = |value| report(Answer::Entry { place, value, meta: meta_of(flags) });
+            self.value(input, header_len, len, meta::get::TAIL, Read::More, entry)
+        } else {
+            self.read_other_meta(input, place, report)
+        };
+        if let Read::More(_) = &read {
+            *next += 1;
+        }
+        read
+    }
+
+    /// Reads a miss, or a hit with flags that nobody asked for.
+    fn read_other_meta<'i>(
+        &self,
+        input: &'i [u8],
+        place: usize,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match meta_header(input) {
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+                let entry = |value| report(Answer::Entry { place, value, meta });
+                self.value(input, header_len, len, meta::get::TAIL, Read::More, entry)
+            }
+            parsed => self.no_part(&parsed, input),
+        }
+    }
+
+    /// Reads a value of several keys, or the end of them.
+    #[inline]
+    fn read_many_text<'i>(
+        &mut self,
+        input: &'i [u8],
+        n_keys: u32,
+        cursor: &mut Cursor,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let next = self.keys.at(*cursor);
+        match text::get::parse_hit(input, next) {
+            Some((header, header_len)) if cursor.place < n_keys => {
+                let place = cursor.place as usize;
+                let entry =
+                    |value| report(Answer::Entry { place, value, meta: text_meta(header.flags) });
+                let read =
+                    self.value(input, header_len, header.len, END_OF_VALUE, Read::More, entry);
+                if let Read::More(_) = &read {
+                    cursor.advance(next);
+                }
+                read
+            }
+            _ => self.search_many_text(input, n_keys, cursor, report),
+        }
+    }
+
+    /// The same where the next key is absent. A proxy may answer in another order than asked.
+    #[inline(never)]
+    fn search_many_text<'i>(
+        &mut self,
+        input: &'i [u8],
+        n_keys: u32,
+        cursor: &mut Cursor,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let (header, header_len) = match text::get::parse_reply(input) {
+            Ok(Parsed::Complete(Ok(GetReply::Value(header)), len)) => (header, len),
+            Ok(Parsed::Complete(Ok(GetReply::End), len)) => {
+                self.keys.remove_all(n_keys, *cursor);
+                report(Answer::End);
+                return Read::Last(len);
+            }
+            parsed => return self.no_part(&parsed, input),
+        };
+        let mut found = None;
+        let keep = |value| found = Some(value);
+        let read = self.value(input, header_len, header.len, END_OF_VALUE, Read::More, keep);
+        let Some(value) = found else { return read };
+        let Some(place) = self.keys.find(header.key, n_keys, cursor) else {
+            return self.malformed(Malformed { command: "get" }, input);
+        };
+        report(Answer::Entry { place: place as usize, value, meta: text_meta(header.flags) });
+        read
+    }
+}
+
+impl NodePeer {
+    /// Reads the answer to an `incr`, and keeps it until that to the `add` behind it.
+    fn read_incr(&self, input: &[u8], counted: &mut Option<Result<Option<u64>>>) -> Read {
+        match text::incr::parse_reply(input) {
+            Ok(Parsed::Complete(Ok(number), len)) => {
+                *counted = Some(Ok(number));
+                Read::More(len)
+            }
+            Ok(Parsed::Complete(Err(refused), len)) => {
+                let error = self.refused(0, refused);
+                if !errors::is_whole_answer(&error) {
+                    return Read::Broken(error);
+                }
+                *counted = Some(Err(error));
+                Read::More(len)
+            }
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Err(malformed) => self.malformed(malformed, input),
+        }
+    }
+
+    /// Reads the answer to the `add` behind an `incr`, and passes on what both tell.
+    fn read_add<'i>(
+        &self,
+        input: &'i [u8],
+        initial: u64,
+        counted: &mut Option<Result<Option<u64>>>,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let (outcome, len) = match text::set::parse_reply(input) {
+            Ok(Parsed::Complete(outcome, len)) => (outcome, len),
+            Ok(Parsed::Incomplete) => return Read::Incomplete(0),
+            Err(malformed) => return self.malformed(malformed, input),
+        };
+        let outcome = outcome.map_err(|refused| self.refused(0, refused));
+        let answer = match (counted.take(), outcome) {
+            (_, Err(error)) if !errors::is_whole_answer(&error) => return Read::Broken(error),
+            (Some(Ok(Some(number))), _) => Answer::Counted(Some(unversioned(number))),
+            (Some(Err(error)), _) | (_, Err(error)) => Answer::Failed(error),
+            (_, Ok(StorageReply::Stored(_))) => Answer::Counted(Some(unversioned(initial))),
+            (_, Ok(_)) => {
+                let what = format!("{}: another client stored the key meanwhile", self.node);
+                Answer::Failed(Error::Busy { engine: SCHEME, what })
+            }
+        };
+        report(answer);
+        Read::Last(len)
+    }
+}
+
+impl Peer for NodePeer {
+    type SentRequest = SentRequest;
+
+    fn open(&mut self) -> Result<Socket> {
+        let socket = self.node.connect(self.shared.terms().timeout);
+        let socket = socket.map_err(|error| self.failed(error))?;
+        self.shared.count_connection();
+        Ok(socket)
+    }
+
+    fn packet_len(&self) -> Option<usize> {
+        self.node.packet_len()
+    }
+
+    #[inline]
+    fn read<'i>(
+        &mut self,
+        asked: &mut SentRequest,
+        input: &'i [u8],
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let wire = self.wire;
+        match asked {
+            SentRequest::Get if wire == Wire::Meta => self.read_meta(input, report),
+            SentRequest::Get => self.read_text(input, report),
+            SentRequest::GetMany { n_keys, next } => {
+                self.read_many_meta(input, *n_keys, next, report)
+            }
+            SentRequest::GetManyText { n_keys, cursor } => {
+                self.read_many_text(input, *n_keys, cursor, report)
+            }
+            SentRequest::Set { value_len } => {
+                let parsed = match wire {
+                    Wire::Text => text::set::parse_reply(input),
+                    Wire::Meta => meta::set::parse_reply(input),
+                };
+                let stored = |reply| Answer::Stored(set_outcome(reply));
+                self.answer(parsed, *value_len, input, stored, report)
+            }
+            SentRequest::Oversized { value_len } => {
+                let too_large = |_| Answer::Failed(self.shared.too_large(*value_len));
+                let parsed = parse_delete(wire, input);
+                self.answer(parsed, 0, input, too_large, report)
+            }
+            SentRequest::Delete => {
+                self.answer(parse_delete(wire, input), 0, input, Answer::Found, report)
+            }
+            SentRequest::Touch if wire == Wire::Text => {
+                self.answer(text::touch::parse_reply(input), 0, input, Answer::Found, report)
+            }
+            // A lease of an absent key is no entry. If it has no end now, the next reader takes it away.
+            SentRequest::Touch => {
+                let found = |flags: Option<ReplyFlags>| {
+                    Answer::Found(flags.is_some_and(|flags| !flags.is_lease(0)))
+                };
+                self.answer(meta::get::parse_touch_reply(input), 0, input, found, report)
+            }
+            SentRequest::Incr if wire == Wire::Text => {
+                let answer = |number: Option<u64>| Answer::Counted(number.map(unversioned));
+                self.answer(text::incr::parse_reply(input), 0, input, answer, report)
+            }
+            SentRequest::Incr => {
+                let answer = |changed: Option<Changed>| Answer::Counted(changed.map(versioned));
+                self.answer(meta::arithmetic::parse_reply(input), 0, input, answer, report)
+            }
+            SentRequest::IncrOrAdd { counted: counted @ None, .. } => {
+                self.read_incr(input, counted)
+            }
+            SentRequest::IncrOrAdd { initial, counted } => {
+                self.read_add(input, *initial, counted, report)
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.keys = Keys::default();
+        self.line_len = 0;
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        errors::failed(&self.node, self.shared.terms().timeout, source)
+    }
+
+    fn unasked(&self, received: &[u8]) -> Error {
+        errors::unasked(&self.node, received)
+    }
+
+    fn lost_behind(&self) -> Error {
+        let what = format!("{}: the answer is lost behind a malformed one", self.node);
+        Error::Unavailable { engine: SCHEME, what, source: None }
+    }
+}
+
+fn parse_delete(wire: Wire, input: &[u8]) -> Parse<'_, bool> {
+    match wire {
+        Wire::Text => text::delete::parse_reply(input),
+        Wire::Meta => meta::delete::parse_reply(input),
+    }
+}

@@ -1,0 +1,74 @@
+//! The shared part of engines that send requests without waiting: [`Pipeline`](larder_store::Pipeline).
+//!
+//! [`Links`] has a session's links to its nodes, and everything that is not in the bytes on the wire. A [`Link`] has one
+//! socket, the requests that are not sent, and those that are not answered. The engine is the [`Peer`] of each link: it
+//! opens the socket and reads answers.
+//!
+//! Nothing here asks for the time, or allocates, for each request. Received bytes stay in the caller's memory. Only the
+//! beginning of an answer that is not whole is kept in the link, so that thousands of sessions are cheap.
+
+mod batches;
+mod link;
+mod links;
+mod output;
+mod outstanding;
+mod receive;
+mod receive_buffer;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use larder_store::{Answer, Error, Result};
+
+use crate::socket::Socket;
+
+pub(crate) use link::Link;
+pub(crate) use links::Links;
+
+/// The engine's part of one link.
+pub(crate) trait Peer {
+    /// A request, as far as its answer cannot be read without it.
+    type SentRequest;
+
+    /// Opens a connection, up to the point where it takes requests.
+    fn open(&mut self) -> Result<Socket>;
+
+    /// The most bytes of several requests that the node takes at once, where that matters. A longer request stands alone.
+    fn packet_len(&self) -> Option<usize> {
+        None
+    }
+
+    /// Reads the next answer to the foremost request, from the beginning of the received bytes, and passes it on.
+    fn read<'i>(
+        &mut self,
+        asked: &mut Self::SentRequest,
+        input: &'i [u8],
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read;
+
+    /// Forgets the requests that have no answer, because the connection is lost.
+    fn forget(&mut self);
+
+    /// The error of a connection that the system ended so.
+    fn failed(&self, source: io::Error) -> Error;
+
+    /// The error of bytes that no request asked for.
+    fn unasked(&self, received: &[u8]) -> Error;
+
+    /// The error of a request behind an answer after which nothing can be read.
+    fn lost_behind(&self) -> Error;
+}
+
+/// What the received bytes begin with. An answer is passed on and not returned: so it is not copied.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// The last answer to a command, and the bytes that it takes. It was passed on.
+    Last(usize),
+    /// An answer that was passed on, or bytes without an answer in them. Others follow.
+    More(usize),
+    /// The beginning of an answer, and the number of bytes that it takes as a whole; 0 where that is not known yet.
+    Incomplete(usize),
+    /// An answer after which nothing can be read.
+    Broken(Error),
+}

@@ -1,9 +1,0 @@
-//! What is recorded of connections.
-
-#![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
-
-mod doubt;
-mod memcached;
-mod noise;
-mod redis;
-mod talk;

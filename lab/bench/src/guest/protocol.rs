@@ -1,0 +1,266 @@
+//! A guest's program, spoken to as `docs/guests.md` describes: for the suite that tests each language's program.
+//!
+//! A comparison's own code starts the programs and writes the plans.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use larder_report::Operation;
+use larder_store::{Catalog, Error, Result, Store, StoreUrl};
+use larder_workload::{Access, Composer, HEADER_LEN, KeySpace, Lengths, Sizes, Values};
+use serde_json::Value as Json;
+
+use super::files::{self, Terms};
+use super::process::{GOES_ON, GuestProcess, fault};
+pub use super::script::Step;
+use super::script::{Act, Script};
+use super::store::{Demand, GuestStore};
+use super::{Keeps, find};
+
+/// The seed of the values of a plan by hand.
+const SEED: u64 = 0xc0ff_ee07;
+
+/// A program of a guest, and the servers that it speaks to.
+#[derive(Debug)]
+pub struct Program {
+    // Dropped first, because the program works in the folders of the store.
+    process: GuestProcess,
+    store: GuestStore,
+    replays: bool,
+}
+
+impl Program {
+    /// Starts the program that a URL names, and the servers that it needs.
+    ///
+    /// # Errors
+    /// A requirement is missing, the program cannot be started, or its greeting breaks the protocol.
+    pub fn start(url: &str, catalog: &Catalog) -> Result<Self> {
+        let url = StoreUrl::parse(url)?;
+        let cache = find(url.scheme()).ok_or_else(|| Error::InvalidUrl {
+            url: url.to_string(),
+            reason: "no guest has this scheme".into(),
+        })?;
+        let store = GuestStore::open(cache, &url, catalog, Demand::default())?;
+        let (process, _) = store.shared().start()?;
+        Ok(Self { process, store, replays: cache.keeps == Keeps::Nothing })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// The process ids of the servers that were started for it.
+    pub fn server_pids(&self) -> Vec<u32> {
+        self.store.info().server_pids
+    }
+
+    /// Writes a command, and the bytes that follow its line.
+    ///
+    /// # Errors
+    /// The program has ended or reads no more.
+    pub fn tell(&mut self, command: &str, parts: &[&[u8]]) -> Result<()> {
+        let line = format!("{command}\n");
+        let parts: Vec<&[u8]> =
+            std::iter::once(line.as_bytes()).chain(parts.iter().copied()).collect();
+        self.process.tell(&parts, &GOES_ON).map(drop)
+    }
+
+    /// The next line that it answers.
+    ///
+    /// # Errors
+    /// The program has ended, is silent for too long, or its line is not JSON.
+    pub fn answer(&mut self) -> Result<Json> {
+        let answer = self.process.answer(&GOES_ON)?;
+        Ok(answer.expect("no caller asks it to stop"))
+    }
+
+    /// The answer to a command, without the signs of life before it.
+    ///
+    /// # Errors
+    /// As [`tell`](Self::tell) and [`answer`](Self::answer).
+    pub fn ask(&mut self, command: &str, parts: &[&[u8]]) -> Result<Json> {
+        self.tell(command, parts)?;
+        loop {
+            let answer = self.answer()?;
+            if answer.get("alive").is_none() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The value under a key; `None` for an absent key.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask); and when the cache has failed.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let answer = self.ask(&format!("get {}", key.len()), &[key])?;
+        let found =
+            answer.get("found").ok_or_else(|| fault(self.process.engine(), answer.to_string()))?;
+        let Some(len) = found.as_u64() else { return Ok(None) };
+        let mut value = Vec::new();
+        self.process.bytes(usize::try_from(len).unwrap_or(usize::MAX), &mut value)?;
+        Ok(Some(value))
+    }
+
+    /// Writes a plan into a new folder and has the program read it. Returns the folder, also of the results.
+    ///
+    /// # Errors
+    /// The plan cannot be written or read.
+    pub fn load(&mut self, plan: &HandPlan) -> Result<PathBuf> {
+        let folder = self.store.shared().new_folder("plan");
+        let pool = self.store.shared().pool_file(plan.values.pool())?;
+        let terms = Terms { pool: &pool, seed: SEED, ttl: plan.ttl, replays: self.replays };
+        let failed = |error: io::Error| fault(self.process.engine(), error.to_string());
+        files::write(&folder, &plan.script, &plan.keys, terms).map_err(failed)?;
+        let answer = self.ask(&format!("load {}", folder.display()), &[])?;
+        if answer["loaded"] == true {
+            Ok(folder)
+        } else {
+            Err(fault(self.process.engine(), answer.to_string()))
+        }
+    }
+
+    /// Closes its standard input, as the end of Larder does; returns its exit status.
+    pub fn close(self) -> String {
+        self.process.close()
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// The program does not end, or its exit code is not 0.
+    pub fn end(self) -> Result<()> {
+        self.process.end()
+    }
+}
+
+/// The results of a process in a phase, as the program has written them.
+///
+/// # Errors
+/// The file is missing, or is not JSON.
+pub fn found(folder: &Path, phase: usize, process: usize) -> io::Result<Json> {
+    let text = fs::read(folder.join(format!("ran-{phase}-{process}.json")))?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// A plan of chosen operations, where a comparison draws them.
+#[derive(Debug)]
+pub struct HandPlan {
+    keys: KeySpace,
+    values: Values,
+    script: Script,
+    texts: Vec<Vec<u8>>,
+    /// The TTL of the values that it stores.
+    pub ttl: Option<Duration>,
+}
+
+impl HandPlan {
+    /// An empty plan for this many processes, with keys of this prefix and values of up to `longest` bytes.
+    pub fn new(prefix: &str, keys: u32, processes: u32, longest: usize) -> Self {
+        let length = |bytes: &str| bytes.parse().expect("a number of bytes");
+        Self {
+            keys: KeySpace::new(prefix.as_bytes(), keys, Lengths::Drawn(length("1")), SEED),
+            values: Values::random(Sizes::Drawn(length("1")), longest, 0.0, SEED),
+            script: Script::new(keys, processes),
+            texts: Vec::new(),
+            ttl: None,
+        }
+    }
+
+    /// The key with this index.
+    pub fn key(&self, index: u32) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.keys.write(index, &mut key);
+        key
+    }
+
+    /// Adds a newer value of a key; returns its number.
+    pub fn value(&mut self, key: u32, len: usize) -> u32 {
+        let version = u32::try_from(self.texts.len()).unwrap_or(u32::MAX) + 1;
+        let text = self.stranger(key, version, len);
+        let header = text.first_chunk().copied().unwrap_or([0; HEADER_LEN]);
+        let (at, _) = self.values.recipe_of(key, version, len);
+        self.texts.push(text);
+        self.script.add(key, version, at, len, header)
+    }
+
+    /// The bytes of a value by its number.
+    pub fn text(&self, number: u32) -> &[u8] {
+        &self.texts[number as usize - 1]
+    }
+
+    /// The bytes of a version of a key that is of this run, but not of this plan.
+    pub fn stranger(&self, key: u32, version: u32, len: usize) -> Vec<u8> {
+        let bytes = u32::try_from(len).unwrap_or(u32::MAX);
+        Composer::new(&self.values).compose(key, version, bytes).to_vec()
+    }
+
+    /// Adds a phase; returns its number.
+    pub fn phase(&mut self, phase: HandPhase) -> usize {
+        let mut steps = Vec::new();
+        let mut shares = Vec::new();
+        for share in phase.shares {
+            let begin = steps.len();
+            steps.extend(share);
+            shares.push(begin..steps.len());
+        }
+        self.script.phases.push(Act {
+            measured: true,
+            operations: phase.operations,
+            has_unfilled: false,
+            steps,
+            shares,
+            time_limit: phase.time_limit,
+            multiget: phase.multiget,
+            again: phase.time_limit.is_some(),
+            numbers: 1..=u32::try_from(self.texts.len()).unwrap_or(u32::MAX),
+            longest_value: self.values.longest() as u64,
+        });
+        self.script.phases.len() - 1
+    }
+}
+
+/// A phase of a plan by hand.
+#[derive(Debug)]
+pub struct HandPhase {
+    /// The operations that have counts of their own.
+    pub operations: Vec<Operation>,
+    /// The operations of each process.
+    pub shares: Vec<Vec<Step>>,
+    /// The number of gets in a request.
+    pub multiget: usize,
+    /// The time for which the operations are repeated; `None`: each is done once.
+    pub time_limit: Option<Duration>,
+}
+
+impl HandPhase {
+    /// The operations of one process, each operation once and with a request of its own.
+    pub fn new(operations: &[Operation], steps: Vec<Step>) -> Self {
+        Self { operations: operations.to_vec(), shares: vec![steps], multiget: 1, time_limit: None }
+    }
+}
+
+impl Step {
+    /// A get that expects this value of a key or a newer one; 0 is any, [`NOTHING`](larder_workload::NOTHING) no value.
+    pub fn get(key: u32, value: u32) -> Self {
+        Self { kind: Access::Get, key, value, under: key }
+    }
+
+    /// A set of a value.
+    pub fn set(key: u32, value: u32) -> Self {
+        Self { kind: Access::Set, key, value, under: key }
+    }
+
+    /// A get that on a miss stores a value under a key.
+    pub fn get_or_set(key: u32, value: u32, under: u32) -> Self {
+        Self { kind: Access::GetOrSet, key, value, under }
+    }
+
+    /// A delete.
+    pub fn delete(key: u32) -> Self {
+        Self { kind: Access::Delete, key, value: 0, under: key }
+    }
+}

@@ -1,0 +1,48 @@
+//! Two runs beside each other, for people and programs.
+//!
+//! A table for each operation and measure: the old figure, the new figure, the change, and its certainty. A `~` means
+//! that the two cannot be told apart. The shape is that of Go's benchstat, familiar to its readers.
+
+mod csv;
+mod markdown;
+mod parts;
+mod table;
+
+use crate::format::Format;
+use crate::json::pretty;
+use crate::model::Diff;
+use crate::style::Style;
+
+/// Renders a difference as text.
+type Render = fn(&Diff, Style) -> String;
+
+/// The formats that a difference has, in the order of the documentation.
+const FORMATS: [(Format, Render); 4] = [
+    (Format::TABLE, table::render),
+    (Format::MARKDOWN, |diff, _| markdown::render(diff)),
+    (Format::JSON, |diff, _| pretty(diff)),
+    (Format::CSV, |diff, _| csv::render(diff)),
+];
+
+/// A difference in this format, with a line feed at its end; `None` where differences have no such format.
+pub fn render_diff(diff: &Diff, format: Format, style: Style) -> Option<String> {
+    let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
+    Some(render(diff, style))
+}
+
+/// The formats that a difference has.
+pub fn diff_formats() -> impl Iterator<Item = Format> {
+    FORMATS.iter().map(|(format, _)| *format)
+}
+
+impl Diff {
+    /// The differences in circumstances between the two runs, in one line; `None` where they are alike.
+    pub fn told_mixed(&self) -> Option<String> {
+        let differing = |field: &crate::Differing| {
+            format!("{} ({} against {})", field.name, field.old, field.new)
+        };
+        let fields: Vec<String> = self.mixed.iter().map(differing).collect();
+        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        (!fields.is_empty()).then(|| crate::figures::list(&fields))
+    }
+}
