@@ -365,20 +365,26 @@ impl Locked<'_> {
         self.partition.memory.load(self.partition.note_at(segment, ORDER))
     }
 
-    /// The segment with the least used records, in a sample that one hold of the lock has room for. The last large value goes
-    /// last.
+    /// The segment with the least used records, in a sample that one hold of the lock has room for. The segments of the last
+    /// large value are sampled only where there are no others: it may still be written, and nobody could read it yet.
     fn least_used(&mut self) -> Option<usize> {
-        let all = self.geometry_segments();
+        let used = (0..self.geometry_segments())
+            .filter(|segment| matches!(self.state(*segment).0, SMALL | MAIN))
+            .filter(|segment| !self.is_active(*segment));
+        let large = self.large();
+        let is_of_large = |segment: &usize| {
+            self.state(*segment).0 == SMALL && large.contains(&self.order(*segment))
+        };
+        let (of_large, mut from): (Vec<usize>, Vec<usize>) = used.partition(is_of_large);
+        if from.is_empty() {
+            from = of_large;
+        }
         let begun = size(self.partition.memory.load(Count::Begun.at(self.partition.base)));
-        let (large, mut least) = (self.large(), None);
-        let some = (0..all).step_by(all.div_ceil(SAMPLED_SEGMENTS));
-        for segment in some.map(|segment| (segment + begun % all) % all) {
-            if !matches!(self.state(segment).0, SMALL | MAIN) || self.is_active(segment) {
-                continue;
-            }
-            let (uses, order) = (self.uses_in(segment, SAMPLED_RECORDS), self.order(segment));
-            let is_last = large.contains(&order) && self.state(segment).0 == SMALL;
-            let rank = (is_last, uses, order);
+        let first = begun % from.len().max(1);
+        from.rotate_left(first);
+        let mut least = None;
+        for segment in from.iter().copied().step_by(from.len().div_ceil(SAMPLED_SEGMENTS).max(1)) {
+            let rank = (self.uses_in(segment, SAMPLED_RECORDS), self.order(segment));
             if least.is_none_or(|(before, _)| rank < before) {
                 least = Some((rank, segment));
             }
@@ -409,5 +415,38 @@ impl Locked<'_> {
             return counted >= FEWEST_SMALL && !begun.is_multiple_of(LOOK_AT_MAIN);
         }
         counted * SMALL_SHARE > all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Options, Set};
+
+    /// The work that a hold of the lock has left may be a look at one segment.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes an interpreter minutes")]
+    fn no_look_is_so_short_that_it_takes_the_large_value_being_written() {
+        let cache = Cache::private(&Options::of_size(1 << 20)).unwrap();
+        let mut session = cache.session();
+        for number in 0..3000_u32 {
+            session.set(&number.to_le_bytes(), &[7; 300], &Set::default()).unwrap();
+            session.get(&number.to_le_bytes(), &mut Vec::new());
+        }
+        session.set(b"large", &vec![7; cache.max_value()], &Set::default()).unwrap();
+        let mut locked = session.lock(0).unwrap();
+        let large = locked.large();
+        let of_large = |locked: &Locked<'_>, segment: &usize| {
+            locked.state(*segment).0 == SMALL && large.contains(&locked.order(*segment))
+        };
+        let segments = (0..locked.geometry_segments()).filter(|segment| of_large(&locked, segment));
+        assert!(segments.count() > 10, "{large:?}");
+        let begun = Count::Begun.at(locked.partition.base);
+        for number in 0..2 * locked.geometry_segments() as u64 {
+            locked.partition.memory.store(begun, number);
+            locked.left = Work::few();
+            let segment = locked.least_used().unwrap();
+            assert!(!of_large(&locked, &segment), "{segment}, after {number} begins");
+        }
     }
 }
