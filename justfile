@@ -27,12 +27,13 @@ contracts *arguments:
 guests *arguments:
     LARDER_LANE=nightly cargo test -p larder-bench --test guest_contract -- {{ arguments }}
 
-# The cost that Larder adds to a bare operation of memcached, of redis, of a file get, and the measured loop
+# The cost that Larder adds to a bare operation of memcached, Redis, PostgreSQL, MongoDB and of a file, and the measured loop
 bench-floor:
     cargo bench -p larder-engines --bench floor_memcached
     cargo bench -p larder-engines --bench floor_redis
     cargo bench -p larder-engines --bench floor_pipeline
     cargo bench -p larder-engines --bench floor_postgresql
+    cargo bench -p larder-engines --bench floor_mongodb
     cargo bench -p larder-engines --bench floor_file
     cargo bench -p larder-bench --bench floor_loop
 
@@ -78,7 +79,7 @@ power number='200':
 consistency seconds='3600':
     LARDER_LANE=nightly LARDER_CONSISTENCY={{ seconds }} cargo test --release -p larder-tiers --test consistency
 
-# A week of a cache over LMDB, with ten million entries that live for seconds to days, on a clock that is told: the length of the
+# A week of a cache over LMDB, with ten million entries that live for seconds to days, on a manual clock: the length of the
 # file each day, and the cost of reads beside a new store with the same entries
 week sets='10000000':
     LARDER_WEEK={{ sets }} cargo test --release -p larder-engines --lib week -- --nocapture

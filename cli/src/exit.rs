@@ -26,7 +26,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// Reports an error in one line and chooses its exit code.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
-        anstream::eprintln!("larder: {}", told(error));
+        anstream::eprintln!("larder: {}", error_line(error));
         let usage = error.chain().any(|cause| {
             let bench = cause.downcast_ref::<larder_bench::Error>();
             let store = cause.downcast_ref::<StoreError>();
@@ -59,7 +59,7 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 /// An error with its causes, in one line.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub(crate) fn error_line(error: &anyhow::Error) -> String {
     one_line(&with_causes(error))
 }
 

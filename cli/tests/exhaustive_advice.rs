@@ -25,7 +25,7 @@ const TARGETS: [&str; 5] = ["memory:", "moka:", "quick_cache:", "memcached:", "r
 const WISHES: [&[&str]; 4] =
     [&[], &["--cost-of-miss", "8ms"], &["--cost-of-miss", "100us"], &["--min-hit-ratio", "45%"]];
 
-/// Times that differ by so much are alike to two runs of a machine that others use, too.
+/// Times that differ by this much are alike to two runs of a machine that others use, too.
 const LIKE_TIMES_OF_TWO_RUNS: f64 = 2.0 * LIKE_TIMES;
 
 /// The same for hit ratios: some caches evict at random.

@@ -23,7 +23,7 @@ use architecture::path;
 use clap::{Args, Command};
 use larder_analysis::check::CHECKS;
 use larder_bench::guest;
-use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made};
+use larder_bench::{BUILT_IN, BUILT_IN_SETS, GENERATED, GeneratedScenario};
 use larder_engines::ENGINES;
 use larder_report::{Run, digest};
 use larder_store::{Catalog, Engine, Medium, OptionDoc, Recipe, Source};
@@ -180,8 +180,10 @@ fn the_page_on_scenarios_names_every_field_and_scenario() {
     let workload = WorkloadSpec::augment_args(Command::new("workload"));
     let fields = workload.get_arguments().filter_map(|field| field.get_long());
     let scenarios = BUILT_IN.iter().chain(BUILT_IN_SETS).map(|(name, _)| *name);
-    let made: Vec<_> =
-        MADE.iter().map(|Made { name, argument, .. }| format!("{name}:{argument}")).collect();
+    let made: Vec<_> = GENERATED
+        .iter()
+        .map(|GeneratedScenario { name, argument, .. }| format!("{name}:{argument}"))
+        .collect();
     let missing: Vec<_> = fields
         .chain(scenarios)
         .chain(made.iter().map(String::as_str))

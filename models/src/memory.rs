@@ -26,7 +26,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Killed;
 
-/// Lets this thread die after so many writes; `None` lets it live.
+/// Lets this thread die after this many writes; `None` lets it live.
 pub(crate) fn die_after(writes: Option<usize>) {
     WRITES_LEFT.set(writes);
     if writes.is_some() {

@@ -183,7 +183,7 @@ pub(crate) fn a_reader_and_one_who_empties_its_segment() {
     });
 }
 
-/// Lets a thread die after so many writes of its work; `false` where that has ended before.
+/// Lets a thread die after this many writes of its work; `false` where that has ended before.
 fn dies_in(writes: usize, work: impl FnOnce()) -> bool {
     memory::die_after(Some(writes));
     let ended = catch_unwind(AssertUnwindSafe(work));

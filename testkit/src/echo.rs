@@ -22,7 +22,7 @@ const STATS: &[u8] = b"STAT bytes 0\r\nSTAT evictions 0\r\nSTAT limit_maxbytes 1
 /// The flips of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flips {
-    /// One bit of every so many bytes of values is flipped.
+    /// One bit of every this many bytes of values is flipped.
     pub every_bytes: usize,
     /// The values that are given back whole before the first flip.
     pub after_values: u64,

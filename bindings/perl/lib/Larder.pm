@@ -75,10 +75,10 @@ sub open ($class, $url, %options) {    ## no critic (ProhibitBuiltinHomonyms)
 # Opens the store, unless it is open, and a session.
 sub _connect ($self) {
     if (!defined $self->[_STORE]) {
-        _told(sub (@place) { Larder::Library::larder_open($self->[_URL], \$self->[_STORE], @place) });
+        _call_with_message(sub (@place) { Larder::Library::larder_open($self->[_URL], \$self->[_STORE], @place) });
     }
     my $session;
-    _told(sub (@place) { Larder::Library::larder_session_open($self->[_STORE], \$session, @place) });
+    _call_with_message(sub (@place) { Larder::Library::larder_session_open($self->[_STORE], \$session, @place) });
     $self->_put_back($session);
     return;
 }
@@ -91,7 +91,7 @@ sub _put_back ($self, $session) {
 }
 
 # Does a call that writes its error to a place of ours.
-sub _told ($call) {
+sub _call_with_message ($call) {
     my $message = "\0" x Larder::Library::MESSAGE_SIZE;
     my ($place, $size) = scalar_to_buffer $message;
     my $code = $call->($place, $size);
@@ -249,19 +249,19 @@ sub get_and_touch ($self, $key, $ttl = undef) {
 # The value that a call reads, and its version; nothing where the key is absent. A value of any length is copied from the
 # session, which nobody else has meanwhile.
 sub _read ($self, $call) {
-    my $told = "\0" x (_META_SIZE + _LENGTH_SIZE);
-    my ($meta) = scalar_to_buffer $told;
+    my $answer = "\0" x (_META_SIZE + _LENGTH_SIZE);
+    my ($meta) = scalar_to_buffer $answer;
     my ($code, $bytes) = $self->_lend(
         sub ($session) { $call->($session, undef, 0, $meta + _META_SIZE, $meta) },
         sub ($read, $session) {
             return if $read == Larder::Library::NOT_FOUND;
-            my $length = unpack 'x' . _META_SIZE . 'Q', $told;
+            my $length = unpack 'x' . _META_SIZE . 'Q', $answer;
             return $length ? buffer_to_scalar(Larder::Library::larder_value($session, \my $same), $length) : '';
         },
     );
     return if $code == Larder::Library::NOT_FOUND;
     $self->_failed($code) if $code < 0;
-    my ($version, $flags) = unpack 'Q x8 L', $told;
+    my ($version, $flags) = unpack 'Q x8 L', $answer;
     return ($self->_value($bytes, $flags), $version == Larder::Library::UNKNOWN ? undef : $version);
 }
 
@@ -310,9 +310,9 @@ sub clear ($self) {
 
 # Counters of the store by name, as far as it knows them.
 sub stats ($self) {
-    my $told = "\0" x Larder::Library::STATS_SIZE;
-    my ($place, $size) = scalar_to_buffer $told;
-    my $ask = sub { _told(sub (@message) { Larder::Library::larder_store_stats($self->[_STORE], $place, $size, @message) }) };
+    my $answer = "\0" x Larder::Library::STATS_SIZE;
+    my ($place, $size) = scalar_to_buffer $answer;
+    my $ask = sub { _call_with_message(sub (@message) { Larder::Library::larder_store_stats($self->[_STORE], $place, $size, @message) }) };
     if (!eval { $ask->(); 1 }) {
         my $error = $@;
         die $error if $error->kind ne 'forked' && !$self->[_IS_CLOSED];
@@ -320,7 +320,7 @@ sub stats ($self) {
         $ask->();
     }
     my %stats;
-    @stats{ (Larder::Library::COUNTERS) } = unpack 'Q*', $told;
+    @stats{ (Larder::Library::COUNTERS) } = unpack 'Q*', $answer;
     delete @stats{ grep { $stats{$_} == Larder::Library::UNKNOWN } keys %stats };
     return \%stats;
 }

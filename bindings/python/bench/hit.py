@@ -1,8 +1,8 @@
 """What a hit of 100 bytes costs, beside the other caches of Python.
 
-    python python/bench/hit.py [--rounds 9]
+    python bindings/python/bench/hit.py [--rounds 9]
 
-It needs the package itself, diskcache, pymemcache and redis (`pip install ./python diskcache pymemcache redis`), and starts a memcached
+It needs the package itself, diskcache, pymemcache and redis (`pip install ./bindings/python diskcache pymemcache redis`), and starts a memcached
 and a Redis of its own. In each round each cache has its turn: reads of 1,000 keys. The table has the median of the rounds in
 nanoseconds, the spread, and the part that is the call of an empty function in the same loop.
 """

@@ -109,7 +109,7 @@ pub(crate) enum Right {
 
 /// The answer to a caller that loads what is absent.
 #[derive(Clone, Copy)]
-pub(crate) enum Asked {
+pub(crate) enum LeaseAnswer {
     /// The value is in the buffer.
     Found(Meta),
     /// This caller is to load the value. An older one is in the buffer where there is one.
@@ -118,7 +118,7 @@ pub(crate) enum Asked {
     Wait,
 }
 
-impl From<Leased> for Asked {
+impl From<Leased> for LeaseAnswer {
     fn from(leased: Leased) -> Self {
         match leased {
             Leased::Hit(meta) | Leased::Wait { stale: Some(meta) } => Self::Found(meta),
@@ -129,9 +129,9 @@ impl From<Leased> for Asked {
 }
 
 /// What a caller does after an error: a value that the store cannot lease is loaded, and a wrong key is the caller's.
-fn without_lease(error: Error) -> larder::Result<Asked> {
+fn without_lease(error: Error) -> larder::Result<LeaseAnswer> {
     if error.is_fault() || matches!(error, Error::Busy { .. } | Error::Full { .. }) {
-        return Ok(Asked::Load(Right::Nothing, None));
+        return Ok(LeaseAnswer::Load(Right::Nothing, None));
     }
     Err(error)
 }
@@ -144,7 +144,7 @@ pub(crate) fn ask(
     value: &mut Vec<u8>,
     lease: Duration,
     early: Duration,
-) -> larder::Result<Asked> {
+) -> larder::Result<LeaseAnswer> {
     if let Some(leases) = session.leases() {
         return match leases.get_or_lease_early(key, value, lease, early) {
             Ok(leased) => Ok(leased.into()),
@@ -158,9 +158,9 @@ pub(crate) fn ask(
         leads.give_back(key);
     }
     match found {
-        Ok(Some(meta)) => Ok(Asked::Found(meta)),
-        Ok(None) if led => Ok(Asked::Load(Right::Lead, None)),
-        Ok(None) => Ok(Asked::Wait),
+        Ok(Some(meta)) => Ok(LeaseAnswer::Found(meta)),
+        Ok(None) if led => Ok(LeaseAnswer::Load(Right::Lead, None)),
+        Ok(None) => Ok(LeaseAnswer::Wait),
         Err(error) => without_lease(error),
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn ask_many(
     keys: &[&[u8]],
     lease: Duration,
     early: Duration,
-) -> larder::Result<Vec<(Asked, Vec<u8>)>> {
+) -> larder::Result<Vec<(LeaseAnswer, Vec<u8>)>> {
     let mut value = Vec::new();
     let Some(leases) = session.leases() else {
         let mut answers = Vec::with_capacity(keys.len());
@@ -187,7 +187,7 @@ pub(crate) fn ask_many(
         }
         return Ok(answers);
     };
-    let mut answers = vec![(Asked::Load(Right::Nothing, None), Vec::new()); keys.len()];
+    let mut answers = vec![(LeaseAnswer::Load(Right::Nothing, None), Vec::new()); keys.len()];
     let mut failed = None;
     let asked =
         leases.get_or_lease_many(keys, lease, early, &mut |place, value, leased| match leased
@@ -212,10 +212,10 @@ fn give_back(
     session: &mut dyn Session,
     leads: &Leads,
     keys: &[&[u8]],
-    answers: &[(Asked, Vec<u8>)],
+    answers: &[(LeaseAnswer, Vec<u8>)],
 ) {
     for ((asked, _), key) in answers.iter().zip(keys) {
-        if let Asked::Load(right, _) = asked {
+        if let LeaseAnswer::Load(right, _) = asked {
             end(session, leads, key, *right, None);
         }
     }

@@ -1,4 +1,4 @@
-"""The backends of frameworks; the suites of the frameworks themselves run by `just python-suites`."""
+"""The backends of frameworks; the suites of the frameworks themselves run by `just python`."""
 
 import contextlib
 import time

@@ -1,8 +1,8 @@
 //! The caches that Larder can open, one folder and one feature each.
 //!
 //! A folder holds `mod.rs` (the [`Engine`](larder_store::Engine) constant), `config.rs` (its options), `store.rs` and
-//! `session.rs`, and knows no other engine. `tiered:` is the crate `larder-tiers`, which has no engine. The layers that
-//! every store can have are there too, and [`ENGINES`] lists them.
+//! `session.rs`, and knows no other engine. `tiered:` comes from the crate `larder-tiers`, which knows no other engine. The layers
+//! that every store can have are there too, and [`ENGINES`] lists them.
 //!
 //! Modules that several engines share stand beside the folders. These are built whichever engines are: [`network`] finds
 //! servers, [`decimal`] spells numbers, [`header`] reads and writes the header before a value. `socket` is a connection,

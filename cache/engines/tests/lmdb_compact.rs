@@ -22,7 +22,7 @@ fn file_len(directory: &TestDir) -> u64 {
 }
 
 const ENTRIES: u64 = 2000;
-/// One of so many entries is kept.
+/// One of this many entries is kept.
 const KEPT: usize = 20;
 
 fn set(store: &dyn Store, i: u64) -> u64 {

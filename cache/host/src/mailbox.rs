@@ -1,4 +1,4 @@
-//! Where a worker gets what other threads send it.
+//! Where an event loop gets what other threads send it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::waker::{self, Waker, Woken};
 
-/// The messages of a worker.
+/// The messages of an event loop.
 #[derive(Debug)]
 pub struct Mailbox<M> {
     messages: Mutex<Vec<M>>,
     waker: Waker,
-    /// Connections that the worker has, or will have.
+    /// Connections that the event loop has, or will have.
     pub n_connections: AtomicUsize,
     is_closed: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl<M> Mailbox<M> {
         Ok((Arc::new(mailbox), woken))
     }
 
-    /// Sends a message, and wakes the worker.
+    /// Sends a message, and wakes the event loop.
     pub fn send(&self, message: M) {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
         self.waker.wake();
@@ -44,7 +44,7 @@ impl<M> Mailbox<M> {
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells the worker that the server ends.
+    /// Tells the event loop that the server ends.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.waker.wake();

@@ -1,4 +1,4 @@
-//! The connections of a worker, by the tokens that its events carry.
+//! The connections of an event loop, by the tokens that its events carry.
 
 /// The connections. A token names one connection, and never a later one in the same place.
 #[derive(Debug)]

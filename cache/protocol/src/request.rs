@@ -80,7 +80,7 @@ impl Words<'_> {
         self.0.len()
     }
 
-    /// The last so many bytes of the line, which begin with a whole word or a blank.
+    /// The last this many bytes of the line, which begin with a whole word or a blank.
     #[inline]
     #[must_use]
     pub fn last_bytes(self, len: usize) -> Self {

@@ -104,7 +104,7 @@ pub enum Refused {
         /// How many it has room for.
         most: usize,
     },
-    /// A region of this size cannot have room for so many namespaces.
+    /// A region of this size cannot have room for this many namespaces.
     #[error("room for {asked} namespaces: a region of this size has it for {most} at most")]
     TooManyNamespaces {
         /// The requested number.

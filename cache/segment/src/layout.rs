@@ -112,7 +112,7 @@ const LEAST_ITEM: usize = 8;
 const ITEM_SHARE: usize = 4;
 /// Header and padding of an entry, on average.
 const BESIDE_ITEM: usize = 20;
-/// A region has room for one namespace for each of so many bytes, unless another number is asked for: a thousandth of the
+/// A region has room for one namespace for each of this many bytes, unless another number is asked for: a thousandth of the
 /// region, and of a large one less. No more can be asked for than one for each of `NAMED_SHARE` bytes, a sixteenth.
 const NAMED_EACH: usize = 64 << 10;
 const LEAST_NAMED: usize = 64;

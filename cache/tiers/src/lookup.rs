@@ -15,7 +15,7 @@ pub struct Lookup {
 /// An entry that a tier has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Its metadata. It is stale where somebody has expired it, or where its TTL is over and it is kept for the time of
+    /// Its metadata. It is stale where somebody has marked it so, or where it has expired and is kept for the time of
     /// grace.
     pub meta: Meta,
     /// The number of the tier that answered: 1 is the nearest.

@@ -132,7 +132,7 @@ impl Tier {
         self.capabilities.max_value_len.is_none_or(|limit| value.len() <= limit)
     }
 
-    /// The options for a value that is kept below for `left`, or for ever; `None` where its TTL is over, or the tier has
+    /// The options for a value that is kept below for `left`, or for ever; `None` where it has expired, or the tier has
     /// no TTL.
     fn options(
         &self,

@@ -48,7 +48,7 @@ fn open(url: &str) -> Arc<dyn Store> {
     ENGINES.open(&StoreUrl::parse(url).unwrap()).unwrap()
 }
 
-/// A stack with a time of grace, in which every entry is over at once; or a stack with tags.
+/// A stack with a time of grace, in which every entry expires at once; or a stack with tags.
 fn stack(tiers: &str) -> Tiers {
     let mut words = tiers.split_whitespace();
     let stores = words.by_ref().take(2).map(open).collect();
@@ -133,7 +133,7 @@ fn absent() {
 
 fn over() {
     let got = herd("", |shared| {
-        // Its TTL is over, and it is kept for the time of grace.
+        // It has expired, and is kept for the time of grace.
         let options = SetOptions { ttl: Some(HOUR / 2), ..SetOptions::default() };
         shared.session().unwrap().set(KEY, b"old", &options).unwrap();
     });

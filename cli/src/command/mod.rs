@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 pub(crate) mod advise;
+mod atomic_file;
 pub(crate) mod backup;
 pub(crate) mod compare;
 pub(crate) mod diff;
@@ -17,7 +18,6 @@ pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod top;
 pub(crate) mod trace;
-mod whole;
 
 use std::io::{self, Write};
 use std::path::Path;

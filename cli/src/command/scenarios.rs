@@ -3,7 +3,7 @@
 use std::iter;
 
 use clap::Args;
-use larder_bench::{BUILT_IN, BUILT_IN_SETS, MADE, Made, Named, Scenario};
+use larder_bench::{BUILT_IN, BUILT_IN_SETS, GENERATED, GeneratedScenario, Named, Scenario};
 
 use crate::exit::Exit;
 
@@ -34,7 +34,7 @@ fn list() -> anyhow::Result<String> {
         let scenario = Scenario::find(name)?;
         text += &line(&scenario.name, &scenario.summary, &iter::once(&scenario));
     }
-    for Made { name, argument, summary, example, .. } in MADE {
+    for GeneratedScenario { name, argument, summary, example, .. } in GENERATED {
         let scenario = Scenario::find(&format!("{name}:{example}"))?;
         text += &line(&format!("{name}:{argument}"), summary, &iter::once(&scenario));
     }

@@ -11,8 +11,8 @@ use larder_bench::Event;
 use signal_hook::consts::SIGCONT;
 
 use super::board::Board;
-use super::look::Look;
 use super::screen::Screen;
+use super::terminal_line::TerminalAbilities;
 use super::view::view;
 
 /// The interval between redraws without events.
@@ -31,14 +31,14 @@ pub(super) struct Live {
 struct Shared {
     board: Board,
     screen: Screen,
-    look: Look,
+    look: TerminalAbilities,
     began: Instant,
     /// The program was stopped and continues: a shell has written below the view.
     continued: Arc<AtomicBool>,
 }
 
 impl Live {
-    pub(super) fn start(look: Look) -> Self {
+    pub(super) fn start(look: TerminalAbilities) -> Self {
         let (board, screen) = (Board::default(), Screen::default());
         let continued = Arc::new(AtomicBool::new(false));
         // Without this handler, a continued view is drawn over the shell's output, with no other harm.

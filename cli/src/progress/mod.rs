@@ -6,9 +6,9 @@
 mod board;
 mod lines;
 mod live;
-mod look;
 mod pace;
 mod screen;
+mod terminal_line;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -20,7 +20,7 @@ use larder_bench::{Event, Observer};
 use crate::exit::one_line;
 use lines::Lines;
 use live::Live;
-use look::Look;
+use terminal_line::TerminalAbilities;
 
 /// Shows the progress to a waiting user.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ enum Kind {
 impl Progress {
     /// A view if there is a terminal to draw it on; otherwise plain lines, or nothing with `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self(match Look::of_stderr() {
+        Self(match TerminalAbilities::of_stderr() {
             _ if quiet => Kind::Quiet,
             Some(look) => Kind::Live(Live::start(look)),
             None => Kind::Lines(RefCell::default()),

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::look::{Line, Look};
+use super::terminal_line::{Line, TerminalAbilities};
 
 /// Erases from the cursor to the end of its line.
 const REST_OF_LINE: &str = "\x1b[K";
@@ -18,7 +18,7 @@ pub(super) struct Screen {
     /// The width of each drawn line.
     drawn: Vec<usize>,
     /// The last look and text, so that an unchanged view is not written again.
-    last: (Option<Look>, String),
+    last: (Option<TerminalAbilities>, String),
 }
 
 impl Screen {
@@ -27,7 +27,7 @@ impl Screen {
         &mut self,
         out: &mut dyn Write,
         lines: &[Line],
-        look: Look,
+        look: TerminalAbilities,
     ) -> io::Result<()> {
         // Terminals differ in their behaviour at a full last column.
         let columns = look.columns.saturating_sub(1);
@@ -46,7 +46,7 @@ impl Screen {
     }
 
     /// Clears the whole view.
-    pub(super) fn clear(&mut self, out: &mut dyn Write, look: Look) -> io::Result<()> {
+    pub(super) fn clear(&mut self, out: &mut dyn Write, look: TerminalAbilities) -> io::Result<()> {
         if self.drawn.is_empty() {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Screen {
     }
 
     /// Moves the cursor to the first line. A narrower terminal has wrapped the lines.
-    fn home(&self, look: Look) -> String {
+    fn home(&self, look: TerminalAbilities) -> String {
         let rows = |width: &usize| width.div_ceil(look.columns.max(1)).max(1);
         match self.drawn.iter().map(rows).sum::<usize>() {
             0 => "\r".into(),

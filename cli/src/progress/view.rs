@@ -11,7 +11,7 @@ use larder_report::{Operation, Severity, figures};
 use larder_store::count;
 
 use super::board::{Board, Fired, Round, Row};
-use super::look::{Line, Look};
+use super::terminal_line::{Line, TerminalAbilities};
 
 const PLAIN: Style = Style::new();
 const STRONG: Style = Style::new().bold();
@@ -29,7 +29,7 @@ const GAP: usize = 2;
 const SPARKS: std::ops::RangeInclusive<usize> = 3..=20;
 
 /// The lines of a view: fewer than the terminal has rows, each still to be cut to its width.
-pub(super) fn view(board: &Board, look: Look, now: Duration) -> Vec<Line> {
+pub(super) fn view(board: &Board, look: TerminalAbilities, now: Duration) -> Vec<Line> {
     let mut lines = vec![status(board, look, now)];
     let columns = Columns::of(board, look);
     if !board.operations.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn view(board: &Board, look: Look, now: Duration) -> Vec<Line> {
 }
 
 /// The progress of the comparison.
-fn status(board: &Board, look: Look, now: Duration) -> Line {
+fn status(board: &Board, look: TerminalAbilities, now: Duration) -> Line {
     let (done, all) = board.turns;
     if all == 0 || !board.stage.is_empty() {
         return Line::of(PLAIN, &*board.stage);
@@ -102,7 +102,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(board: &Board, look: Look) -> Self {
+    fn of(board: &Board, look: TerminalAbilities) -> Self {
         let names: Vec<&str> = board.rows.iter().map(|row| row.name.as_str()).collect();
         let names = look.shorten(&names, (look.columns / 3).max(10));
         let name = names.iter().map(|name| Line::of(PLAIN, &**name).width()).max().unwrap_or(0);
@@ -151,7 +151,7 @@ impl Columns {
 }
 
 /// A row for each target. If they do not fit, the first targets and the number of the others.
-fn targets(board: &Board, look: Look, columns: &Columns, room: usize) -> Vec<Line> {
+fn targets(board: &Board, look: TerminalAbilities, columns: &Columns, room: usize) -> Vec<Line> {
     let all = board.rows.len();
     let shown = if all > room { room.saturating_sub(1) } else { all };
     let rows = board.rows.iter().take(shown).enumerate();
@@ -164,7 +164,7 @@ fn targets(board: &Board, look: Look, columns: &Columns, room: usize) -> Vec<Lin
     lines
 }
 
-fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) -> Line {
+fn target(board: &Board, look: TerminalAbilities, columns: &Columns, at: usize, row: &Row) -> Line {
     let current = board.current == Some(at);
     let mark = if current { look.either("▸ ", "> ") } else { "  " };
     let name = &columns.names[at];
@@ -194,7 +194,7 @@ fn target(board: &Board, look: Look, columns: &Columns, at: usize, row: &Row) ->
 }
 
 /// A bar for each of the last rates, from zero to the highest of all; padded to `width`.
-fn sparkline(rates: &[f64], width: usize, look: Look) -> String {
+fn sparkline(rates: &[f64], width: usize, look: TerminalAbilities) -> String {
     let bars = look.either("▁▂▃▄▅▆▇█", "_.:-=+*#");
     let most = rates.iter().copied().fold(0.0, f64::max);
     let shown = &rates[rates.len().saturating_sub(width)..];
@@ -212,7 +212,7 @@ fn sparkline(rates: &[f64], width: usize, look: Look) -> String {
 }
 
 /// The number of findings by severity, then a line for each check with its last finding.
-fn findings(fired: &[Fired], look: Look, room: usize) -> Vec<Line> {
+fn findings(fired: &[Fired], look: TerminalAbilities, room: usize) -> Vec<Line> {
     if fired.is_empty() || room < 2 {
         return Vec::new();
     }

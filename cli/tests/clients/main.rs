@@ -29,7 +29,7 @@ type Judged = (&'static str, Need, fn(&Client));
 
 const SERVERS: &[Judged] = &[
     ("larder", || Ok(()), with_memory),
-    ("larder_with_assistants", || Ok(()), with_files),
+    ("larder_with_storage_threads", || Ok(()), with_files),
     ("larder_over_lmdb", || Ok(()), |client| over("lmdb:", client)),
     ("larder_over_lmdb_group", || Ok(()), |client| over("lmdb:?sync=group", client)),
     (MEMCACHED, memcached, with_memcached),

@@ -221,7 +221,7 @@ fn large() {
 fn few_keys() {
     let scene = Scene::new();
     let times: u32 = if is_nightly() { 16_000_000 } else { 300_000 };
-    // Each key is used in one row for so many operations, with times and without.
+    // Each key is used in one row for this many operations, with times and without.
     for (name, header, time) in [("few.csv", "", ""), ("timed.csv", "time,", "7,")] {
         let row = |key: &str, size: u32| format!("{time}{key},get,{times},{size}\n");
         let rows = [row("a", 10), row("b", 20), row("a", 10), row("c", 30), row("b", 20)].concat();
@@ -284,7 +284,7 @@ fn keeps_files() {
     for name in ["notes.csv", "site/trace-info.md"] {
         assert_eq!(fs::read_to_string(scene.path(name)).unwrap(), "mine", "{name}");
     }
-    // A page of before is replaced, and an unread trace leaves no folder.
+    // The existing page is replaced, and an unread trace leaves no folder.
     for _ in 0..2 {
         scene.larder(&["trace", "info", "web-1.csv", "--html", "web.html"]).ends_with(0);
     }

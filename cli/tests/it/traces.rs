@@ -215,7 +215,7 @@ fn converted() {
         .larder(&nothing)
         .ends_with(2)
         .complains(&["--requests", "`0` is not a whole number from 1"]);
-    // A broken trace leaves the file of before, and nothing beside it.
+    // A broken trace leaves the existing file, and nothing beside it.
     scene.write("broken.trace", &bytes[..bytes.len() - 1]);
     let refused = ["trace", "convert", "made.trace", "half.csv"];
     assert_contains(&scene.larder(&refused).ends_with(2).err, &["half.csv exists", "--overwrite"]);

@@ -8,7 +8,7 @@
 //! dead one; otherwise it is alone, and makes them anew. Some servers are also killed while they open the files.
 //!
 //! The time from each start to the first right answer is printed and not judged, because it is the machine's as well.
-//! `LARDER_KILLS=1000` kills so many times.
+//! `LARDER_KILLS=1000` kills this many times.
 
 #![expect(clippy::unwrap_used, reason = "a test without what it needs has failed")]
 #![expect(clippy::print_stdout, reason = "so that the figures can be read")]
@@ -49,7 +49,7 @@ const STORES: [(&str, &str, usize); 5] = [
     ("file", "size=64m", 2),
 ];
 
-/// Before a kill there are this many answers, doubled up to so many times, and at most as many again.
+/// Before a kill there are this many answers, doubled up to this many times, and at most as many again.
 const ANSWERS: u64 = 100;
 const DOUBLINGS: usize = 7;
 
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, larder_testkit::nightly(trials).collect()).exit_code()
 }
 
-/// Kills servers so many times, or until a fault is found, and prints what came of it.
+/// Kills servers this many times, or until a fault is found, and prints what came of it.
 fn survive(scheme: &str, options: &str, n_kills: usize) {
     let shared = Path::new("/dev/shm");
     let is_shared = scheme == "mmap" && shared.is_dir();

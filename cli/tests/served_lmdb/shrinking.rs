@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 
-/// One of so many keys is kept.
+/// One of this many keys is kept.
 const KEPT: usize = 10;
 
 fn value(key: usize) -> Vec<u8> {

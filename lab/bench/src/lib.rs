@@ -41,6 +41,6 @@ pub use plan::{
 };
 pub use results::{Claimed, NewResults, check_index, claim, claim_info, plan_of_set};
 pub use scenario::{
-    ArticleSpec, At, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, MADE, Made, Member,
-    Named, Part, Scenario, Set, Sizes,
+    ArticleSpec, BUILT_IN, BUILT_IN_SETS, ClaimSpec, FigureSpec, Form, GENERATED,
+    GeneratedScenario, Member, Named, Part, PointReference, Scenario, Set, Sizes,
 };

@@ -11,7 +11,7 @@ use larder_report::{Counts, Operation};
 use larder_testkit::{EchoServer, Flips, is_nightly};
 use support::{cell, run};
 
-/// One bit of so many bytes of values is flipped.
+/// One bit of this many bytes of values is flipped.
 const FLIPPED_OF: usize = 1_000_000;
 
 /// Ten million answers take a minute or two.
@@ -19,7 +19,7 @@ fn answers() -> u64 {
     if is_nightly() { 10_000_000 } else { 200_000 }
 }
 
-/// So many reads, on 40 connections with 8 requests outstanding each.
+/// This many reads, on 40 connections with 8 requests outstanding each.
 fn counts_of(server: &EchoServer, answers: u64) -> Counts {
     let workload = format!(
         "keys = 2000\ndata-size = 100\nrounds = 1\nconnections = 40\npipeline = 8\nthreads = 1\n\

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use larder_bench::{MADE, Named, Permissions, Plan, Scenario, Silent, compare, guest};
+use larder_bench::{GENERATED, Named, Permissions, Plan, Scenario, Silent, compare, guest};
 use larder_engines::ENGINES;
 use larder_report::{ArticleForm, Operation, Run};
 use larder_store::Catalog;
@@ -164,7 +164,7 @@ fn recorded_sizes_win_over_made_ones() {
 fn a_made_scenario_is_printed_as_a_file_that_gives_the_same_scenario() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("printed.toml");
-    for made in MADE {
+    for made in GENERATED {
         let name = format!("{}:{}", made.name, made.example);
         std::fs::write(&path, &*Named::text(&name).unwrap()).unwrap();
         assert_eq!(Scenario::find(path.to_str().unwrap()).unwrap(), Scenario::find(&name).unwrap());

@@ -10,9 +10,9 @@ const LEAST_SHARE: f64 = 1.0 / 2000.0;
 /// A capacity that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Capacities {
-    /// So many bytes of keys and values.
+    /// This many bytes of keys and values.
     Bytes(u64),
-    /// So many entries.
+    /// This many entries.
     Entries(u64),
     /// A share of all entries, and of the bytes of all.
     Share(f64),

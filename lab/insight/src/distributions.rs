@@ -10,7 +10,7 @@ use crate::sample::Kind;
 const QUANTILES: [f64; 13] =
     [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 1.0];
 
-/// Figures are told to so many digits.
+/// Figures are told to this many digits.
 const DIGITS: u8 = 3;
 
 /// Counts by figure.

@@ -14,7 +14,7 @@ use crate::curve::float;
 /// The keys that are told.
 const N_TOLD: usize = 20;
 
-/// So many of the most read keys are counted again, where every operation was kept.
+/// This many of the most read keys are counted again, where every operation was kept.
 const N_CANDIDATES: usize = 128;
 
 /// The most keys that are counted at the same time. With names of 50 bytes they take 20 MB.

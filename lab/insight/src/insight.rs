@@ -308,7 +308,7 @@ fn answers(counts: &Counts, result: Outcome) -> u64 {
     [Verb::Get, Verb::Gat].map(|verb| counts[verb as usize][result as usize]).iter().sum()
 }
 
-/// An estimate of a count of which a sample has so many.
+/// An estimate of a count of which a sample has this many.
 pub(crate) fn scaled(count: u64, keys: f64) -> Estimate {
     let error = (float(count) * (1.0 - keys).max(0.0)).sqrt() / keys;
     Estimate::within(float(count) / keys, 1.96 * error)

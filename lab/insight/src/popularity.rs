@@ -9,7 +9,7 @@ use crate::curve::{float, of_traffic, share};
 use crate::sample::{Level, Reference};
 use crate::zipf;
 
-/// A rank is read from the last level in which so many keys have a better one.
+/// A rank is read from the last level in which this many keys have a better one.
 const LEAST_BEFORE: f64 = 32.0;
 
 /// The most reads that stand in the free bits of a kept hash.
@@ -63,7 +63,7 @@ impl Counts {
     }
 }
 
-/// The place of the key at so many keys from the first.
+/// The place of the key at this many keys from the first.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
 fn place(keys: f64) -> usize {
     (keys - 0.5).max(0.0) as usize

@@ -10,7 +10,7 @@ use crate::step::Step;
 /// The quantiles that are told.
 const QUANTILES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
 
-/// The distances of a sequence that has the share `keys` of all keys of a traffic with so many reads; `None` where no key is
+/// The distances of a sequence that has the share `keys` of all keys of a traffic with this many reads; `None` where no key is
 /// read again.
 ///
 /// A distance among a share of the keys is that share of the real one. A sample that has too few reads lacks those of the
@@ -45,7 +45,7 @@ pub(crate) fn reuse(sequence: &Sequence, keys: f64, reads: u64) -> Option<Reuse>
     })
 }
 
-/// Quantiles of rising figures, each with the number of its reads. So many reads at the beginning are too many.
+/// Quantiles of rising figures, each with the number of its reads. This many reads at the beginning are too many.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
 fn quantiles(
     rising: &[(Distance, u64)],

@@ -92,8 +92,8 @@ impl Sequence {
         sequence
     }
 
-    /// Adds the repetitions of the steps, each of which has so many. The first of a run may miss where the others hit, so it is a
-    /// step of its own. Of reads that are known to have missed, nobody filled any but the last.
+    /// Adds the number of repetitions of each step. The first of a run may miss where the others hit, so it is a step of its
+    /// own. Of reads that are known to have missed, nobody filled any but the last.
     fn repeat(&mut self, more: &[u32], is_missed: impl Fn(usize) -> bool) {
         let mut steps = Vec::with_capacity(self.steps.len() + more.len());
         // By step, the place of the first of its run.
@@ -296,7 +296,7 @@ struct KnownSizes {
 }
 
 impl KnownSizes {
-    /// Of uses that are repeated so many times each.
+    /// Of uses that are repeated this many times each.
     fn of(references: &[Reference], more: &[u32]) -> Self {
         let (mut sum, mut n_sizes, mut n_uses) = (0_u128, 0, 0);
         for (reference, more) in references.iter().zip(more) {

@@ -8,7 +8,7 @@ use larder_report::MeasuredIn;
 use crate::policy::Policy;
 use crate::step::{Step, Use};
 
-/// After so many repetitions of a step a cache changes no more, or in circles.
+/// After this many repetitions of a step a cache changes no more, or in circles.
 const SETTLED: u64 = 64;
 
 /// The same for an entry that would fit and is not taken in. W-TinyLFU takes in one of 128 by chance, and an entry that has to replace

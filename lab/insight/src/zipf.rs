@@ -22,9 +22,9 @@ pub(crate) struct Fit {
     pub(crate) exponent: f64,
     /// Its standard error.
     pub(crate) error: f64,
-    /// The law holds for keys with so many uses and more.
+    /// The law holds for keys with this many uses and more.
     pub(crate) least: u32,
-    /// The share of the keys with so many uses.
+    /// The share of the keys with this many uses.
     pub(crate) keys: f64,
     /// The largest difference between the law and the counts, as a share of these keys.
     pub(crate) distance: f64,

@@ -147,7 +147,7 @@ fn encryption(url: &StoreUrl, host: &str) -> Result<(Arc<ClientConfig>, ServerNa
         (None, _) => of_system(),
     };
     let mut config = client(engine, trust, authorities)?;
-    // A memcached that asks for certificates breaks off each session that is resumed: it gives OpenSSL no context for sessions.
+    // memcached with client certificates rejects resumed TLS sessions: it gives OpenSSL no context for sessions.
     config.resumption = Resumption::disabled();
     if let (Some(chain), Some(key)) = (url.option("cert"), url.option("key")) {
         identify(&mut config, Path::new(chain), Path::new(key))

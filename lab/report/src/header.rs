@@ -36,7 +36,7 @@ pub(crate) fn header(run: &Run) -> Vec<(&'static str, String)> {
     if !workload.is_empty() {
         lines.push(("workload", workload));
     }
-    lines.extend(verified(run).told().map(|values| ("values", values)));
+    lines.extend(verified(run).as_clause().map(|values| ("values", values)));
     lines.extend(common_facts(run).map(|facts| ("targets", facts)));
     lines.extend(run.notes.iter().map(|note| ("note", note.clone())));
     lines

@@ -19,6 +19,7 @@ mod error;
 pub mod figures;
 mod findings;
 mod format;
+mod formats;
 mod grid;
 mod header;
 mod hit_limit;

@@ -9,10 +9,10 @@ const UNITS: [&str; 16] = [
     "G/s",
 ];
 
-/// Whether a character controls the terminal instead of being shown: a control character, or a character that changes
-/// the direction of the text around it.
+/// Whether a character controls the terminal instead of being shown: a control character, or one that changes the
+/// direction of the text around it, breaks the line, or has no width.
 pub fn steers(c: char) -> bool {
-    let turns = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(c, '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct TierLine {
 pub(crate) fn tier_lines(run: &Run) -> Vec<TierLine> {
     let swept = run.swept();
     let line = |cell: &Cell| {
-        let text = told(cell)?;
+        let text = as_clause(cell)?;
         let name = run.target(&cell.target).map_or(cell.target.as_str(), |target| &target.name);
         let place = label(&cell.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {place}") };
@@ -30,7 +30,7 @@ pub(crate) fn tier_lines(run: &Run) -> Vec<TierLine> {
     run.cells.iter().filter_map(line).collect()
 }
 
-fn told(cell: &Cell) -> Option<String> {
+fn as_clause(cell: &Cell) -> Option<String> {
     // All reads begin at the nearest tier.
     let reads = cell.tiers.first().map_or(0, TierCounts::lookups);
     let mut parts = Vec::new();

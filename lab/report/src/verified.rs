@@ -47,7 +47,7 @@ impl Verified {
     }
 
     /// The counts in a line: `35091 right, 0 wrong, 921 lost, 909 missed`. `None` where nothing was read.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn as_clause(&self) -> Option<String> {
         let Self { right, wrong, lost, missed } = *self;
         (right + wrong + lost + missed > 0)
             .then(|| format!("{right} right, {wrong} wrong, {lost} lost, {missed} missed"))

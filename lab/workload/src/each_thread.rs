@@ -12,7 +12,7 @@ pub enum EachThread {
     Share,
     /// Every key.
     All,
-    /// Every key of its application. So many threads are one application, and each application has keys of its own.
+    /// Every key of its application. This many threads are one application, and each application has keys of its own.
     AllOfApplication(NonZeroU32),
 }
 

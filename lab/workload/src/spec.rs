@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 use larder_store::{ByteSize, Span};
 
-use super::typed::text;
+use super::flag_fields::text;
 use super::{
     ArrivalKind, Bound, Capacity, EachThread, KeyPattern, OnMiss, Operations, Ratio, Replay, Scan,
     SizeSpec, Sweep, Until,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use larder_workload::trace::{Row, TraceSource, read_rows};
 
-/// So many rows, each this number after the one before.
+/// This many rows, each this number after the one before.
 fn csv(first: u64, gap: u64, n_rows: u64) -> String {
     format!("time,key\n{}", lines(n_rows, |at| format!("{},k{}\n", first + at * gap, at % 7)))
 }

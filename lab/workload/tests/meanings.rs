@@ -53,7 +53,7 @@ impl Column {
         Self { converted, ..Self::new(name, cells) }
     }
 
-    /// Numbers with so many digits, of which so many are behind the point.
+    /// Numbers with this many digits, of which this many are behind the point.
     fn decimal(name: &'static str, cells: Cells, precision: i32, scale: i32) -> Self {
         let digits = (precision, scale);
         let logical = Some(LogicalType::decimal(scale, precision));

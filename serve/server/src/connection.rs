@@ -58,7 +58,7 @@ pub(crate) struct Connection {
 /// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// So many bytes have arrived.
+    /// This many bytes have arrived.
     Bytes(usize),
     /// Nothing has arrived.
     Nothing,
@@ -69,9 +69,9 @@ pub(crate) enum Read {
 /// The outcome of an attempt to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// So many bytes are sent; the others are kept.
+    /// This many bytes are sent; the others are kept.
     Bytes(usize),
-    /// So many bytes are sent, and there is no space to keep the others.
+    /// This many bytes are sent, and there is no space to keep the others.
     NoSpace(usize),
     /// The connection is broken.
     Broken,

@@ -148,7 +148,7 @@ fn metrics(shared: &Shared, stats: &Stats) -> String {
         ],
     );
     let stalls = [("", count(Count::Stalls))];
-    page.counter("larder_stalls_total", "Waits for the store that held up a worker", &stalls);
+    page.counter("larder_stalls_total", "Waits for the store that held up an event loop", &stalls);
     page.gauge("larder_waiting_bytes", "Bytes that wait", shared.waiting_bytes());
     page.counter(
         "larder_network_bytes_total",

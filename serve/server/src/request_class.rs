@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_answers_what_hardly_waits() {
+    fn an_event_loop_answers_what_hardly_waits() {
         let of = |reads_wait, writes_wait| Capabilities {
             reads_wait,
             writes_wait,

@@ -109,7 +109,7 @@ impl Server {
             let (mailbox, woken) = Mailbox::new()?;
             self.mailboxes.push(Arc::clone(&mailbox));
             let event_loop = EventLoop::new(shared, dispatcher, mailbox, woken, place)?;
-            let name = format!("worker {place}");
+            let name = format!("event loop {place}");
             self.event_loops
                 .push(thread::Builder::new().name(name).spawn(move || event_loop.run())?);
         }
@@ -240,7 +240,7 @@ impl Server {
         self.mailboxes.drain(..).for_each(|mailbox| mailbox.close());
         let mut done = Ok(());
         for event_loop in self.event_loops.drain(..) {
-            let ended = event_loop.join().map_err(|_| io::Error::other("a worker has failed"));
+            let ended = event_loop.join().map_err(|_| io::Error::other("an event loop has failed"));
             done = done.and(ended.and_then(|ended| ended));
         }
         self.shared.has_ended.store(true, Ordering::Relaxed);

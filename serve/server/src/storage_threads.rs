@@ -52,7 +52,7 @@ impl StorageThreads {
         let storage_thread =
             StorageThread { context: Context::of_storage_thread(shared, place)?, place };
         let queue = Arc::clone(&self.queue);
-        let thread = thread::Builder::new().name(format!("assistant {i}"));
+        let thread = thread::Builder::new().name(format!("storage {i}"));
         Ok(thread.spawn(move || storage_thread.work(&queue))?)
     }
 

@@ -67,12 +67,12 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Waits until so many writes wait.
+    /// Waits until this many writes wait.
     fn wait_for(&self, n_blocked: usize) {
         until(|| self.of(|state| state.n_blocked) == n_blocked);
     }
 
-    /// Waits at the gate with a write of so many entries.
+    /// Waits at the gate with a write of this many entries.
     fn pass(&self, n_entries: usize) {
         let mut state = self.state.lock().unwrap();
         state.writes.push(n_entries);
@@ -234,7 +234,7 @@ fn reads_are_answered_while_a_write_waits() {
     assert_eq!(scene.gate.of(|state| state.n_blocked), 1);
     scene.gate.open();
     assert_eq!(blocked.line(), "STORED");
-    scene.gate.of(|state| assert!(state.writers.iter().all(|name| name == "assistant 0")));
+    scene.gate.of(|state| assert!(state.writers.iter().all(|name| name == "storage 0")));
 }
 
 #[test]
@@ -332,14 +332,14 @@ fn a_panic_costs_those_their_connections_whose_sets_were_stored_together() {
 }
 
 #[test]
-fn a_stall_leaves_all_requests_to_assistants_for_a_while() {
+fn a_stall_leaves_all_requests_to_storage_threads_for_a_while() {
     let scene = Scene::new(Waits::Seldom, Waits::Seldom);
     let gate = &scene.gate;
     let mut client = scene.client();
     // A thread that had to wait for its processor has stalled too, so each state is waited for.
     let mut is_by_worker = || {
         assert_eq!(client.get("key"), None);
-        gate.of(|state| state.readers.pop().unwrap()) == "worker 0"
+        gate.of(|state| state.readers.pop().unwrap()) == "event loop 0"
     };
     until(&mut is_by_worker);
     until(|| {
@@ -349,7 +349,7 @@ fn a_stall_leaves_all_requests_to_assistants_for_a_while() {
     until(&mut is_by_worker);
     until(|| {
         let stored = client.set("key", b"value");
-        stored == "STORED" && gate.of(|state| state.writers.pop().unwrap()) == "worker 0"
+        stored == "STORED" && gate.of(|state| state.writers.pop().unwrap()) == "event loop 0"
     });
     assert!(client.stat("larder_stalls") > 0);
 }

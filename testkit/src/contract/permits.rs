@@ -14,7 +14,7 @@ static PERMITS: Semaphore = Semaphore::new(0);
 
 thread_local! {
     /// The permits of this thread's case. A case that runs by itself has no permit and needs no permit.
-    static HELD: Cell<Option<Held>> = const { Cell::new(None) };
+    static HELD: Cell<Option<OpenPermit>> = const { Cell::new(None) };
 }
 
 /// A number of permits that cases share.
@@ -30,7 +30,7 @@ struct State {
 }
 
 /// A permit of the suite, and the permit of a target whose cases work one at a time.
-struct Held {
+struct OpenPermit {
     of_target: Option<Arc<Semaphore>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn acquire(of_target: Option<&Arc<Semaphore>>) -> Permit {
         permits.acquire();
     }
     PERMITS.acquire();
-    HELD.set(Some(Held { of_target: of_target.cloned() }));
+    HELD.set(Some(OpenPermit { of_target: of_target.cloned() }));
     Permit(())
 }
 
@@ -72,7 +72,7 @@ impl Drop for Permit {
     }
 }
 
-impl Held {
+impl OpenPermit {
     fn release(&self) {
         PERMITS.add(1);
         if let Some(permits) = &self.of_target {

@@ -13,7 +13,7 @@ use super::plain::{PAUSES, deadline, left};
 use super::stack::{Failure, options_of};
 use super::{Load, is_failure};
 use crate::errors::raised;
-use crate::lease::{Asked, Right, ask_many, end, fill_many};
+use crate::lease::{LeaseAnswer, Right, ask_many, end, fill_many};
 use crate::sessions::{Handle, Opened};
 use crate::values::Stored;
 
@@ -141,15 +141,15 @@ fn of_store<'py>(
         let (mut missing, mut waiting, mut failed) = (Vec::new(), Vec::new(), None);
         for (place, (answer, value)) in places.into_iter().zip(answers) {
             match answer {
-                Asked::Found(meta) => {
+                LeaseAnswer::Found(meta) => {
                     let value = load.forms.value(py, &value, meta.flags);
                     let kept = value.and_then(|value| values.set_item(&objects[place], value));
                     failed = failed.or(kept.err());
                 }
-                Asked::Load(right, older) => {
+                LeaseAnswer::Load(right, older) => {
                     missing.push(Missing { place, right, older: older.map(|meta| (value, meta)) });
                 }
-                Asked::Wait => waiting.push(place),
+                LeaseAnswer::Wait => waiting.push(place),
             }
         }
         if let Some(error) = failed {

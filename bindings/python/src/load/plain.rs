@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::{Load, is_failure};
 use crate::errors::raised;
-use crate::lease::{Asked, Right, ask, end};
+use crate::lease::{LeaseAnswer, Right, ask, end};
 use crate::sessions::Opened;
 
 /// The first pause between two looks at a key that another caller loads, and the longest.
@@ -40,9 +40,9 @@ pub(super) fn one<'py>(
             .writing(py, || ask(session, &opened.leads, key, &mut value, lease, early))
             .map_err(|error| raised(&error))?;
         let (right, older) = match asked {
-            Asked::Found(meta) => return load.forms.value(py, &value, meta.flags),
-            Asked::Load(right, older) => (right, older),
-            Asked::Wait => {
+            LeaseAnswer::Found(meta) => return load.forms.value(py, &value, meta.flags),
+            LeaseAnswer::Load(right, older) => (right, older),
+            LeaseAnswer::Wait => {
                 let left = left(deadline);
                 if !left.is_zero() {
                     py.detach(|| sleep(pause.min(left)));

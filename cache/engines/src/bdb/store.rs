@@ -33,7 +33,7 @@ pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let shared = Shared::start(environment, move |records, ending| {
         let bdb = records.database.bdb();
         let log_kilobytes = u32::try_from(log >> 10).unwrap_or(u32::MAX);
-        // Without an amount the checkpoint is always made, with an amount only after so much log.
+        // Without an amount the checkpoint is always made, with an amount only after this much log.
         records.keep_up(ending, every, |is_due| {
             let _ = bdb.checkpoint(if is_due { 0 } else { log_kilobytes });
         });

@@ -1,7 +1,7 @@
 //! `quick_cache:` — a concurrent map in the memory of the process whose hits take no lock exclusively: Clock-PRO, which keeps
 //! the entries that are asked for again apart from the others.
 //!
-//! The crate has no TTL. Each entry has its deadline with it, so an entry whose TTL is over is a miss. A read removes it;
+//! The crate has no TTL. Each entry has its deadline with it, so an expired entry is a miss. A read removes it;
 //! an entry that nobody reads any more keeps its room until it is evicted, as in every cache without timers.
 
 mod config;

@@ -203,7 +203,7 @@ impl Store for QuickCacheStore {
         Ok(Box::new(ObjectSession::new(Arc::clone(&self.shared))))
     }
 
-    /// Entries whose TTL is over count until they are read or evicted.
+    /// Expired entries count until they are read or evicted.
     fn stats(&self) -> Result<Stats> {
         let QuickCache { cache, evictions, expirations, .. } = &self.shared.objects;
         let mut stats = self.shared.counters.stats();

@@ -10,7 +10,7 @@ use super::address::Node;
 use super::arguments::whole_millis;
 use super::errors;
 use super::lease_id::Id;
-use super::leases::{Filled, LeaseAsk, leased, read};
+use super::leases::{Filled, LeaseAsk, lease_id_of, leased};
 use super::request::Request;
 use super::scripts;
 use super::session::RedisSession;
@@ -112,7 +112,7 @@ impl Writes for Releases<'_> {
 
     fn add(&self, i: usize, request: &mut Request) {
         let (key, token) = &self.0[i];
-        if let Some(id) = read(token) {
+        if let Some(id) = lease_id_of(token) {
             scripts::RELEASE.add_to_batch(request, key, &[&id], None);
         }
     }

@@ -134,7 +134,7 @@ impl Leases for RedisSession {
 
     fn release(&mut self, key: &[u8], token: &Token) -> Result<bool> {
         self.shared.check(key)?;
-        let Some(id) = read(token) else { return Ok(false) };
+        let Some(id) = lease_id_of(token) else { return Ok(false) };
         let answer = self.run(&scripts::RELEASE, key, &[&id])?;
         self.found("EVALSHA", &answer)
     }
@@ -142,7 +142,7 @@ impl Leases for RedisSession {
     fn release_many(&mut self, held: &[(&[u8], Token)], done: &mut DeleteDone<'_>) -> Result<()> {
         let refused = |(key, token): &(&[u8], Token)| match self.shared.check(key) {
             Err(error) => Some(Err(error)),
-            Ok(()) if read(token).is_none() => Some(Ok(false)),
+            Ok(()) if lease_id_of(token).is_none() => Some(Ok(false)),
             Ok(()) => None,
         };
         let outcomes = held.iter().map(refused).collect();
@@ -228,7 +228,7 @@ impl<'a> Filled<'a> {
         let Put { key, value, options } = *put;
         check_fill(SCHEME, &options)?;
         shared.check_set(key, &options)?;
-        let Some(id) = read(token) else { return Ok(None) };
+        let Some(id) = lease_id_of(token) else { return Ok(None) };
         let limit = shared.longest_string();
         let too_large = (value.len() > limit).then_some((value.len(), limit));
         // As after a set, nothing older is left of the key; a value that has passed already leaves nothing.
@@ -271,7 +271,7 @@ fn token(id: &Id) -> Token {
 }
 
 /// The lease of a token, if this engine gave it.
-pub(super) fn read(token: &Token) -> Option<Id> {
+pub(super) fn lease_id_of(token: &Token) -> Option<Id> {
     let bytes = token.to_bytes();
     let (id, rest) = bytes[1..].split_first_chunk()?;
     (bytes[0] == MARK && rest.iter().all(|byte| *byte == 0)).then_some(*id)
@@ -286,12 +286,12 @@ mod tests {
     fn a_token_tells_its_lease_and_other_bytes_tell_none() {
         let id = Ids::new().next();
         let given = token(&id);
-        assert_eq!(read(&given), Some(id));
+        assert_eq!(lease_id_of(&given), Some(id));
         for place in [0, 17, Token::LEN - 1] {
             let mut bytes = given.to_bytes();
             bytes[place] ^= 1;
-            assert_eq!(read(&Token::from_bytes(bytes)), None, "changed at {place}");
+            assert_eq!(lease_id_of(&Token::from_bytes(bytes)), None, "changed at {place}");
         }
-        assert_eq!(read(&Token::from_bytes([0; Token::LEN])), None);
+        assert_eq!(lease_id_of(&Token::from_bytes([0; Token::LEN])), None);
     }
 }

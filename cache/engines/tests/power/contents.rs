@@ -172,7 +172,7 @@ impl Change<'_> {
 pub(crate) enum Odds {
     Nothing,
     Everything,
-    /// All changes of a piece are there in so many of eight cases, otherwise some are lost.
+    /// All changes of a piece are there in this many of eight cases, otherwise some are lost.
     Eighths(usize),
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Disk<'j> {
     /// The newest file with this inode.
     by_inode: HashMap<u64, usize>,
     names: Vec<Naming<'j>>,
-    /// So many changes of names are on the disk.
+    /// This many changes of names are on the disk.
     n_safe: usize,
     /// The places at which syncs began.
     syncs: HashMap<u64, usize>,

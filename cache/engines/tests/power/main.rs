@@ -4,7 +4,7 @@
 //! journal is then cut at random places. For each cut the test makes files as a disk could have kept them (`disk.rs`),
 //! opens the store, and holds the keys against what the program had been told (`promise.rs`).
 //!
-//! `LARDER_POWER=200` makes so many cuts in each case. A fault leaves its files and its journal, and names the settings
+//! `LARDER_POWER=200` makes this many cuts in each case. A fault leaves its files and its journal, and names the settings
 //! that make the same cuts of this journal again: `LARDER_POWER_SEED` and `LARDER_POWER_AGAIN`.
 
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
@@ -97,10 +97,10 @@ const fn case(
 /// The cuts of a case in the short form.
 const SHORT: usize = 20;
 
-/// So many cuts are made of one run of the program.
+/// This many cuts are made of one run of the program.
 const CUTS_OF_A_RUN: usize = 20;
 
-/// So many cuts find a fault where there is one in most of them.
+/// This many cuts find a fault where there is one in most of them.
 const ENOUGH: usize = 20;
 
 fn main() -> ExitCode {
@@ -214,7 +214,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// The test finds a fault: the store does not promise so much, or the disk does not keep its own promise.
+/// The test finds a fault: the store does not promise this much, or the disk does not keep its own promise.
 fn fails(case: &Case, seed: u64, ignores_syncs: bool) {
     let run = Run::new(case, seed);
     let events = journal::read(&run.journal);

@@ -16,7 +16,7 @@ use crate::{reading, work};
 /// Names the journal of an earlier run, which takes the place of a new run.
 const AGAIN: &str = "LARDER_POWER_AGAIN";
 
-/// So many records are the neighbourhood of an event.
+/// This many records are the neighbourhood of an event.
 const CLOSE: usize = 100;
 
 /// A recorded run.

@@ -33,10 +33,10 @@ const THREADS: u64 = 4;
 /// So often the program opens the store and closes it.
 const ROUNDS: usize = 2;
 
-/// So many changes or batches a thread makes in a round.
+/// This many changes or batches a thread makes in a round.
 const STEPS: usize = 80;
 
-/// A value with so many parts gets no further one.
+/// A value with this many parts gets no further one.
 const PARTS: usize = 6;
 
 /// Runs the program on a store in `folder`, and leaves its journal at this path.

@@ -42,8 +42,8 @@ pub fn encode_get_and_touch(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Asks as [`encode`] does. If there is no entry, the server makes one without a value that ends at `exptime`. It tells this
-/// client alone that it has won (`W`): it is to load the value. Other clients are told of the one before (`Z`).
+/// Asks as [`encode`] does. If there is no entry, the server makes one without a value that ends at `exptime`. This
+/// client gets `W` and must load the value; later clients get `Z`.
 pub fn encode_or_lease(out: &mut Vec<u8>, key: &[u8], exptime: i64) {
     out.extend_from_slice(b"mg ");
     out.extend_from_slice(key);

@@ -44,7 +44,7 @@ pub struct RequestFlags {
     pub exptime: Option<i64>,
     /// `N`: make an absent entry, which ends then.
     pub vivify: Option<i64>,
-    /// `R`: who reads an entry that ends within so many seconds is told to load it.
+    /// `R`: a reader is told to load the entry anew if its remaining TTL is at most this many seconds.
     pub recache_s: Option<i64>,
     /// `F`: the client's own flags.
     pub client_flags: u32,

@@ -236,7 +236,7 @@ impl Ledger {
         }
     }
 
-    /// Notes a lease that was given after so many changes; returns the changes and the end of the one before.
+    /// Notes a lease that was given after this many changes; returns the changes and the end of the one before.
     pub(crate) fn begin_lease(self, key: usize, changes: u64, end: u64) -> (u64, u64) {
         let lease = changes << END_BITS | end;
         let before = self.of_leases(key, 2).swap(lease, Ordering::SeqCst);

@@ -24,7 +24,7 @@ struct Request<'k> {
     key: &'k [u8],
     /// An expired value of an upper tier was kept as the fallback.
     has_fallback: bool,
-    /// The token to fill the key above, as of before the request.
+    /// The token to fill the key above, taken before the request.
     fill_token: FillToken,
     /// The time of the request.
     at: Instant,

@@ -21,7 +21,7 @@ use crate::session::TiersSession;
 pub(super) struct Missing<'a> {
     /// The places at which the caller names the key. The loader gets the first.
     pub(super) places: Vec<usize>,
-    /// The token to store it, as of before its load.
+    /// The token to store it, taken before the load.
     pub(super) fill_token: FillToken,
     pub(super) under: Permission,
     pub(super) lead: Option<Lead<'a>>,

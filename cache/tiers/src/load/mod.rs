@@ -4,7 +4,7 @@
 //! loaded value is stored only if nobody has changed the key since its load began. Where the lowest tier has no leases, the
 //! tokens of the stack fence its fills, within this process and for the processes that share the nearest tier.
 //!
-//! A value whose TTL is over, and that is kept for the time of grace, is loaded anew by one caller. The others get the
+//! An expired value that is kept for the time of grace is loaded anew by one caller. The others get the
 //! older value meanwhile; so does the caller whose loader fails.
 //!
 //! The failure of a load is also that of the callers that waited for it in the same process. Otherwise each of them would load

@@ -1,4 +1,4 @@
-//! Entries of the lowest tier whose TTL is over, and that are kept for the time of grace. To a condition they are absent.
+//! Expired entries of the lowest tier that are kept for the time of grace. To a condition they are absent.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use larder_testkit::{Peer, Random};
 
 use super::job::now;
 
-/// Of so many messages one is lost.
+/// Of this many messages one is lost.
 const ONE_OF: usize = 20;
 
 /// What a message to a subscriber begins with.

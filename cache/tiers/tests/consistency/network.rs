@@ -44,7 +44,7 @@ pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Strin
 }
 
 impl Network {
-    /// Makes the namespaces of so many hosts.
+    /// Makes the namespaces of this many hosts.
     pub(crate) fn of(n_hosts: usize) -> Result<Self, String> {
         let hosts = (0..n_hosts).map(|_| apart(current)?).collect::<Result<_, _>>()?;
         let network = Self { own: current()?, hosts };

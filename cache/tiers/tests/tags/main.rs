@@ -401,10 +401,10 @@ fn expire(kind: &Kind) {
     assert_eq!(ask(&mut two, failure), (true, None));
 }
 
-/// An entry whose TTL is over is kept for loaders, and is gone with its tag all the same.
+/// An expired entry is kept for loaders, and is gone with its tag all the same.
 fn over_and_ended(kind: &Kind) {
     let mut pair = Pair::of(kind, HOUR);
-    // What a stack without a time of grace stores for half an hour is over to the other.
+    // What a stack without a time of grace stores for half an hour has expired for the other.
     let [near, far] = pair.stores.each_ref().map(Arc::clone);
     let short = Config { tags: true, ..Config::default() };
     pair.stacks[0] = Tiers::new(vec![near, far], &short).unwrap();

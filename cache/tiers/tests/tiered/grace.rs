@@ -1,4 +1,4 @@
-//! A time of grace: an entry whose TTL is over is kept for its loaders, and for the time in which the lowest tier fails.
+//! A time of grace: an expired entry is kept for its loaders, and for the time in which the lowest tier fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn an_entry_is_kept_after_its_ttl_and_only_its_loaders_find_it() {
     let (old, found) = look(&mut session, "k").unwrap();
     assert!(found.meta.stale && found.tier == 2 && old == b"old", "{found:?}");
     assert!(l2.held("k").is_some(), "a read takes nothing away");
-    assert_eq!(ttl(&l1, "k").max(GRACE), GRACE, "and fills in nothing that is over");
+    assert_eq!(ttl(&l1, "k").max(GRACE), GRACE, "and fills in nothing that has expired");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn what_comes_while_an_entry_that_is_over_is_removed_stays() {
         let (mut session, l2) = (store.open_session().unwrap(), spy("/grace-met/2"));
         l2.put("k", b"old", Some(OVER));
         let host = spy("/grace-met/2");
-        // Another host writes once this one has seen that the entry is over.
+        // Another host writes once this one has seen that the entry has expired.
         l2.when_done(move || host.put("k", b"new", Some(GRACE + MINUTE)));
         assert!(session.touch(b"k", Some(MINUTE)).unwrap(), "{options}");
         assert_eq!(value(&l2, "k"), Some(b"new".to_vec()), "{options}");

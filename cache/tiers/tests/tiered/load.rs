@@ -159,11 +159,11 @@ fn while_one_loads_a_value_that_is_over_the_others_get_the_older_one() {
     }
 }
 
-/// Leaves an entry in the lowest tier whose TTL is over.
+/// Leaves an expired entry in the lowest tier.
 pub(crate) fn make_over(store: &Tiers) {
     let mut session = store.open_session().unwrap();
     session.delete(b"k").unwrap();
-    // The time of grace is an hour: an entry with a TTL of a moment is over soon.
+    // The time of grace is an hour: an entry with a TTL of a moment expires soon.
     set(&mut session, "k", b"old", Some(Duration::from_millis(1)));
     while get(&mut session, "k").is_some() {
         thread::sleep(Duration::from_millis(1));

@@ -54,7 +54,7 @@ struct SpyOptions {
     leases: bool,
     /// Reads tell versions.
     versions: bool,
-    /// It is a server, number 77, which tells of so many connections, or of none.
+    /// It is a server, number 77, which tells of this many connections, or of none.
     server: bool,
     connections: Option<u64>,
 }

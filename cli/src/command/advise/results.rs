@@ -11,7 +11,7 @@ use larder_report::{Advised, AdvisedChoice, AdvisedPoint};
 use larder_workload::trace::TraceSource;
 use serde::Serialize;
 
-use super::super::{masked_argv, print, whole};
+use super::super::{atomic_file, masked_argv, print};
 use crate::exit::one_line;
 
 /// The folder of the first look, within that of the results.
@@ -126,7 +126,7 @@ pub(super) fn write_and_print(
     use std::io::Write as _;
 
     let write_file = |name: &str, content: &str| {
-        whole::write(&folder.join(name), |out| Ok(out.write_all(content.as_bytes())?))
+        atomic_file::write(&folder.join(name), |out| Ok(out.write_all(content.as_bytes())?))
     };
     let text = text(&file.advice);
     let json = serde_json::to_string_pretty(file).context("writing the advice")?;

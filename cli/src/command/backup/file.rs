@@ -132,7 +132,7 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(Entry { key, value, flags, deadline_ms: u64::from_le_bytes(deadline) }))
     }
 
-    /// So many bytes. Memory is taken as they come, because a damaged length may be anything.
+    /// This many bytes. Memory is taken as they come, because a damaged length may be anything.
     fn bytes(&mut self, len: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.from.by_ref().take(len as u64).read_to_end(&mut bytes)?;

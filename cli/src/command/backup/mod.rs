@@ -14,7 +14,7 @@ use larder_store::{
     noun_after,
 };
 
-use super::{open, open_existing, whole};
+use super::{atomic_file, open, open_existing};
 use crate::exit::{Exit, Usage};
 use file::{Entry, Reader, Writer};
 
@@ -54,7 +54,7 @@ pub(crate) fn backup(arguments: &Backup) -> anyhow::Result<Exit> {
         );
     };
     refuse_other_file(path)?;
-    let (n_entries, bytes) = whole::write_for_long(path, whole::FOR_OWNER, |out| {
+    let (n_entries, bytes) = atomic_file::write_for_long(path, atomic_file::FOR_OWNER, |out| {
         let mut writer = Writer::new(out)?;
         let (clock, mut bytes, mut refused) = (Clock::system(), 0, None);
         groups.get_prefix(b"", &mut |key, value, meta| {

@@ -20,7 +20,7 @@ use crate::catalog::CATALOG;
 use crate::command::gate::Gate;
 use crate::command::print;
 use crate::command::report::Charts;
-use crate::exit::{Exit, Usage, one_line, told};
+use crate::exit::{Exit, Usage, error_line, one_line};
 use crate::interrupt::Interrupts;
 use crate::progress::{Progress, heading};
 use crate::terminal;
@@ -131,7 +131,7 @@ fn member(
     let (outcome, claimed) = match measure(arguments, scenario, results, &folder, interrupts) {
         Ok(measured) => measured,
         Err(error) => {
-            let reason = told(&error);
+            let reason = error_line(&error);
             anstream::eprintln!("larder: {name} cannot run: {reason}");
             entry.reason = Some(reason);
             return false;
@@ -142,7 +142,7 @@ fn member(
     let written = written.map_err(anyhow::Error::from);
     // A later index of the folder finds no run there and needs the reason; the present index shows the run all the
     // same.
-    let lost = |error| format!("it ran, but its results could not be kept: {}", told(error));
+    let lost = |error| format!("it ran, but its results could not be kept: {}", error_line(error));
     entry.reason = written.as_ref().err().map(lost);
     let missing = written.as_ref().map_or(&[][..], Vec::as_slice);
     for missing in missing {
@@ -153,7 +153,7 @@ fn member(
     if let Err(error) = &kept {
         anstream::eprintln!(
             "larder: {name} ran, but not all of its results could be kept: {}",
-            told(error)
+            error_line(error)
         );
     }
     let word = replaced(&claimed, arguments.quiet);
@@ -237,7 +237,7 @@ fn dry_run(
             }
             Err(error) => {
                 failed = true;
-                format!("plan: {name}\n  cannot run: {}\n", told(&error.into()))
+                format!("plan: {name}\n  cannot run: {}\n", error_line(&error.into()))
             }
         };
         print(text.as_bytes())?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use larder_report::figures::percent;
 use larder_segment::{Queue, Survey};
 
-use super::look::PageLook;
+use super::page_style::PageStyle;
 use super::queues::{Sum, all};
 
 const MINUTE: u64 = 60_000;
@@ -35,7 +35,7 @@ const AGES: [(&str, u64); 15] = [
 const MARGIN: usize = 32;
 
 /// The number of segments of each age in the small and the main queue, the youngest first; empty without such segments.
-pub(super) fn text(survey: &Survey, look: PageLook) -> String {
+pub(super) fn text(survey: &Survey, look: PageStyle) -> String {
     let used = all(survey).filter(|segment| matches!(segment.queue, Queue::Small | Queue::Main));
     let mut groups = AGES.map(|(name, _)| (name, Vec::new()));
     for segment in used {

@@ -8,14 +8,14 @@ use larder_report::steers;
 use larder_segment::{End, NamespaceSurvey, Survey};
 
 use super::Seen;
-use super::look::PageLook;
+use super::page_style::PageStyle;
 use super::queues::part;
 use super::users::Holder;
 
 /// At most this many processes, locks and namespaces are named.
 const NAMED: usize = 8;
 
-pub(super) fn text(seen: &Seen, look: PageLook) -> String {
+pub(super) fn text(seen: &Seen, look: PageStyle) -> String {
     let survey = &seen.survey;
     let segments = survey.partitions.first().map_or(0, |partition| partition.segments.len());
     let [items, used, slots] = survey.partitions.iter().fold([0_u64; 3], |[a, b, c], partition| {

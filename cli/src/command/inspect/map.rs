@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use larder_segment::{PartitionSurvey, Queue, SegmentSurvey, Survey};
 
-use super::look::PageLook;
+use super::page_style::PageStyle;
 use super::queues::all;
 
 /// The columns of the map.
@@ -20,7 +20,7 @@ const MARGIN: usize = 11;
 /// The segments of each column of a partition, the oldest first.
 type Row<'s> = [Vec<&'s SegmentSurvey>; COLUMNS.len()];
 
-pub(super) fn text(survey: &Survey, look: PageLook) -> String {
+pub(super) fn text(survey: &Survey, look: PageStyle) -> String {
     let rows: Vec<Row<'_>> = survey.partitions.iter().map(row).collect();
     let (each, widths) = fitting(&rows, look.width);
     let mut text = legend(survey, look, each);
@@ -72,7 +72,7 @@ fn fitting(rows: &[Row<'_>], width: usize) -> (usize, [usize; COLUMNS.len()]) {
     (each, widths(each))
 }
 
-fn sign(segments: &[&SegmentSurvey], size: usize, look: PageLook) -> char {
+fn sign(segments: &[&SegmentSurvey], size: usize, look: PageStyle) -> char {
     let all = |is: fn(&SegmentSurvey) -> bool| segments.iter().all(|segment| is(segment));
     if all(|segment| segment.queue == Queue::Free) {
         return look.free();
@@ -91,7 +91,7 @@ fn sign(segments: &[&SegmentSurvey], size: usize, look: PageLook) -> char {
 }
 
 /// The meaning of the signs that are on the map.
-fn legend(survey: &Survey, look: PageLook, each: usize) -> String {
+fn legend(survey: &Survey, look: PageStyle, each: usize) -> String {
     let ramp: String = look.ramp().iter().collect();
     let what = if each == 1 { "a segment".to_owned() } else { format!("{each} segments") };
     let mut text =

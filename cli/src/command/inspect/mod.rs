@@ -6,8 +6,8 @@
 mod ages;
 mod facts;
 mod json;
-mod look;
 mod map;
+mod page_style;
 mod queues;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use clap::Args;
 use larder_segment::{Refused, Survey};
 use larder_store::StoreUrl;
 
-use self::look::PageLook;
+use self::page_style::PageStyle;
 use self::users::{Holder, Users};
 use super::print;
 use crate::catalog::CATALOG;
@@ -43,14 +43,14 @@ const SCHEME: &str = "mmap";
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let url = StoreUrl::parse(&arguments.url)?;
     let path = file_of(&url)?;
-    let survey = Survey::of_file(path).map_err(|refused| told(&url, refused))?;
+    let survey = Survey::of_file(path).map_err(|refused| refusal_error(&url, refused))?;
     let survey = survey.ok_or_else(|| anyhow!("{url}: there is nothing at {}", path.display()))?;
     let (users, holders) = (Users::of_file(path), Holder::all(&survey));
     let seen = Seen { url: url.to_string(), users, holders, survey };
     let text = if arguments.format == "json" {
         format!("{:#}\n", json::of(&seen))
     } else {
-        page(&seen, PageLook::of_stdout())
+        page(&seen, PageStyle::of_stdout())
     };
     print(text.as_bytes())?;
     Ok(Exit::Done)
@@ -69,7 +69,7 @@ fn file_of(url: &StoreUrl) -> anyhow::Result<&Path> {
     Err(Usage(format!("{url} {why}; write mmap:PATH")).into())
 }
 
-fn told(url: &StoreUrl, refused: Refused) -> anyhow::Error {
+fn refusal_error(url: &StoreUrl, refused: Refused) -> anyhow::Error {
     match refused {
         // This error already names the file.
         Refused::Io { .. } => refused.into(),
@@ -86,7 +86,7 @@ struct Seen {
     survey: Survey,
 }
 
-fn page(seen: &Seen, look: PageLook) -> String {
+fn page(seen: &Seen, look: PageStyle) -> String {
     let survey = &seen.survey;
     let parts = [
         facts::text(seen, look),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use larder_report::figures::{bytes, percent};
 use larder_segment::{Queue, SegmentSurvey, Survey};
 
-use super::look::PageLook;
+use super::page_style::PageStyle;
 
 /// Queues by name, in the order in which they are shown.
 pub(super) const QUEUES: [(Queue, &str); 5] = [
@@ -64,7 +64,7 @@ pub(super) fn all(survey: &Survey) -> impl Iterator<Item = &SegmentSurvey> + Clo
 }
 
 /// A line for each queue with segments, and a line for all queues.
-pub(super) fn text(survey: &Survey, look: PageLook) -> String {
+pub(super) fn text(survey: &Survey, look: PageStyle) -> String {
     let head = ["queue", "segments", "alive", "dead", "unwritten", "share"];
     let [queue, segments, alive, dead, unwritten, share] = head;
     let head = format!("{queue:8} {segments:>9} {alive:>10} {dead:>10} {unwritten:>10} {share:>8}");
@@ -85,7 +85,7 @@ pub(super) const LIVES: [&str; 8] =
     ["for ever", "to 2 s", "to 16 s", "to 2 min", "to 17 min", "to 2 h", "to 18 h", "longer"];
 
 /// A line for each class of entries with a TTL; empty where no segment has one.
-pub(super) fn lives(survey: &Survey, look: PageLook) -> String {
+pub(super) fn lives(survey: &Survey, look: PageStyle) -> String {
     let used = || all(survey).filter(|segment| matches!(segment.queue, Queue::Small | Queue::Main));
     if used().all(|segment| segment.class == 0) {
         return String::new();

@@ -3,11 +3,11 @@
 use insta::assert_snapshot;
 use larder_segment::{End, NamespaceSurvey, PartitionSurvey, Queue, SegmentSurvey, Survey};
 
-use super::look::PageLook;
+use super::page_style::PageStyle;
 use super::users::{Holder, User, Users};
 use super::{Seen, json, page};
 
-const PLAIN: PageLook = PageLook { width: 80, colour: false, unicode: false };
+const PLAIN: PageStyle = PageStyle { width: 80, colour: false, unicode: false };
 
 /// A segment of a queue: `alive` of 256 parts are alive, and a quarter of the others dead.
 fn segment(queue: Queue, order: u64, alive: u32) -> SegmentSurvey {
@@ -97,7 +97,7 @@ fn a_region_is_drawn_with_the_oldest_first() {
     3 min                2 2.34 %  mm
     bars: s small queue, m main queue
     ");
-    let look = PageLook { unicode: true, ..PLAIN };
+    let look = PageStyle { unicode: true, ..PLAIN };
     let drawn = page(&seen(vec![partition(40)]), look);
     assert_snapshot!(drawn, @r"
     mmap:/dev/shm/cache
@@ -131,7 +131,7 @@ fn a_region_is_drawn_with_the_oldest_first() {
 
 #[test]
 fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
-    let look = PageLook { width: 50, ..PLAIN };
+    let look = PageStyle { width: 50, ..PLAIN };
     let mut seen = seen(vec![partition(500), partition(20)]);
     seen.survey.now = 510_000;
     assert_snapshot!(page(&seen, look), @r"
@@ -166,7 +166,7 @@ fn where_there_are_more_segments_than_columns_a_sign_stands_for_several() {
     bars: s small queue, m main queue
     ");
     for width in [1, 10, 33, 60, 200] {
-        let drawn = page(&seen, PageLook { width, ..PLAIN });
+        let drawn = page(&seen, PageStyle { width, ..PLAIN });
         let map = drawn.lines().find(|line| line.starts_with("        0  ")).unwrap();
         assert!(map.len() <= width.max(40), "{map}");
     }
@@ -279,7 +279,7 @@ fn an_empty_region_and_impossible_figures_are_drawn_too() {
 #[test]
 fn colours_are_beside_the_signs_and_change_no_sign() {
     let seen = seen(vec![partition(40)]);
-    let coloured = page(&seen, PageLook { colour: true, ..PLAIN });
+    let coloured = page(&seen, PageStyle { colour: true, ..PLAIN });
     let plain = anstream::adapter::strip_str(&coloured).to_string();
     assert!(coloured.contains('\x1b'));
     assert_eq!(plain, page(&seen, PLAIN));

@@ -9,7 +9,7 @@ use clap::Args;
 use larder_host::managed::Account;
 use larder_server::{LogFormat, TlsSettings};
 
-use crate::command::whole;
+use crate::command::atomic_file;
 use crate::exit::Usage;
 
 /// Options of memcached that change nothing here. Each is named in one line when it is given, so that unit files and
@@ -261,7 +261,7 @@ pub(super) struct PidFile(PathBuf);
 
 impl PidFile {
     pub(super) fn write(path: &Path) -> anyhow::Result<Self> {
-        whole::write(path, |out| Ok(out.write_all(Self::text().as_bytes())?))?;
+        atomic_file::write(path, |out| Ok(out.write_all(Self::text().as_bytes())?))?;
         Ok(Self(path.to_owned()))
     }
 

@@ -14,7 +14,7 @@ use larder_workload::trace::{
     Formats, Key, Recognised, Row, Sink, TraceError, TraceSource, TraceWriter, read_rows,
 };
 
-use super::super::whole;
+use super::super::atomic_file;
 use super::{refuse_trace, tell_format};
 use crate::exit::{Exit, Usage};
 
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Convert) -> anyhow::Result<Exit> {
         ))
         .into());
     }
-    let (written, about) = whole::write_for_long(path, permissions(&arguments.from), |out| {
+    let (written, about) = atomic_file::write_for_long(path, permissions(&arguments.from), |out| {
         // The folder of the new file has room for what is as large.
         let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let scratch = beside.unwrap_or(Path::new("."));
@@ -96,7 +96,7 @@ fn permissions(from: &TraceSource) -> u32 {
     let paths = from.paths();
     let modes =
         paths.iter().filter_map(|path| fs::metadata(path).ok()?.permissions().mode().into());
-    modes.fold(whole::FOR_ALL, |mode, of_file| mode & of_file) | whole::FOR_OWNER
+    modes.fold(atomic_file::FOR_ALL, |mode, of_file| mode & of_file) | atomic_file::FOR_OWNER
 }
 
 /// A fault of the trace that is read, without the name of the file that is written.

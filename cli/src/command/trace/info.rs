@@ -15,7 +15,7 @@ use larder_workload::trace::{TraceSource, read_rows};
 
 use super::super::report::Charts;
 use super::super::results_folder::tell_replaced;
-use super::super::{print, whole};
+use super::super::{atomic_file, print};
 use super::{Beginning, refuse_trace};
 use crate::exit::{Exit, Usage};
 use crate::terminal;
@@ -62,7 +62,7 @@ pub(crate) struct Info {
     #[arg(long, value_name = "PERCENT")]
     sample: Option<SampleShare>,
 
-    /// The operations that each level of the sample keeps at most. Up to so many, a trace is followed exactly. A million
+    /// The operations that each level of the sample keeps at most. Up to this many, a trace is followed exactly. A million
     /// take 16 MB for each level
     #[arg(long, value_name = "N", default_value = "4m")]
     keep: Count,
@@ -271,14 +271,14 @@ fn write_all(folder: &Path, info: &TraceInfo) -> anyhow::Result<()> {
     let style = Style { colour: false, width: 100 };
     for (name, format) in TRACE_INFO.iter().zip([Format::JSON, Format::HTML, Format::MARKDOWN]) {
         let text = render_info(info, format, style).unwrap_or_default();
-        whole::write(&folder.join(name), |out| Ok(out.write_all(text.as_bytes())?))?;
+        atomic_file::write(&folder.join(name), |out| Ok(out.write_all(text.as_bytes())?))?;
     }
     anstream::eprintln!("larder: {} has what the trace tells", folder.display());
     Ok(())
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    whole::write(path, |out| Ok(out.write_all(text.as_bytes())?))?;
+    atomic_file::write(path, |out| Ok(out.write_all(text.as_bytes())?))?;
     anstream::eprintln!("larder: the page is {}", path.display());
     Ok(())
 }

@@ -11,22 +11,23 @@ use larder_workload::WorkloadSpec;
 
 use super::board::Board;
 use super::lines::Lines;
-use super::look::{Line, Look};
+use super::terminal_line::{Line, TerminalAbilities};
 use super::view::view;
 use crate::catalog::CATALOG;
 
-const WIDE: Look = Look { columns: 80, rows: 24, colour: false, unicode: true };
-const NARROW: Look = Look { columns: 40, ..WIDE };
+const WIDE: TerminalAbilities =
+    TerminalAbilities { columns: 80, rows: 24, colour: false, unicode: true };
+const NARROW: TerminalAbilities = TerminalAbilities { columns: 40, ..WIDE };
 
 /// A comparison whose events go to a board.
-struct Told {
+struct Watched {
     plan: Plan,
     board: Board,
     seconds: u64,
     done: u64,
 }
 
-impl Told {
+impl Watched {
     /// A comparison whose targets are open.
     fn new(targets: &[&str], workload: &str) -> Self {
         let workload: WorkloadSpec = toml::from_str(workload).unwrap();
@@ -73,12 +74,12 @@ impl Told {
         self.tell(Event::TurnEnded { done: self.done });
     }
 
-    fn shown(&self, look: Look) -> String {
+    fn shown(&self, look: TerminalAbilities) -> String {
         shown(&self.board, look, self.seconds)
     }
 }
 
-fn shown(board: &Board, look: Look, seconds: u64) -> String {
+fn shown(board: &Board, look: TerminalAbilities, seconds: u64) -> String {
     let lines = view(board, look, Duration::from_secs(seconds));
     assert!(lines.len() < look.rows.max(2), "{lines:#?}");
     lines
@@ -115,9 +116,9 @@ fn check(id: &str, severity: Severity, operation: Operation, text: &str) -> Find
 }
 
 /// Three targets in their third round, a target that cannot run, and three checks that fired.
-fn three() -> Told {
+fn three() -> Watched {
     let targets = ["moka:", "lmdb:", "memcached:?name=a-cache-with-a-long-name", "redis:"];
-    let mut told = Told::new(&targets, "keys = 1000\nrounds = 8");
+    let mut told = Watched::new(&targets, "keys = 1000\nrounds = 8");
     let reason = "redis-server is not installed: apt-get install redis-server";
     told.tell(Event::Unavailable { target: "redis:", reason });
     told = told.start();
@@ -174,7 +175,7 @@ fn forty_columns() {
 
 #[test]
 fn more_room_than_it_needs() {
-    assert_snapshot!(three().shown(Look { columns: 130, ..WIDE }), @r"
+    assert_snapshot!(three().shown(TerminalAbilities { columns: 130, ..WIDE }), @r"
     ━━━━━━━───────────────────────  round 3 of 8, 8 of 32 turns, 32 s left
                                 set                get
       moka:                     ▄██      1.22 M/s  ███      4.10 M/s
@@ -189,7 +190,7 @@ fn more_room_than_it_needs() {
 
 #[test]
 fn nothing_but_ascii() {
-    let text = three().shown(Look { unicode: false, ..WIDE });
+    let text = three().shown(TerminalAbilities { unicode: false, ..WIDE });
     assert!(text.is_ascii());
     assert_snapshot!(text, @r"
     #######-----------------------  round 3 of 8, 8 of 32 turns, 32 s left
@@ -206,7 +207,8 @@ fn nothing_but_ascii() {
 
 #[test]
 fn colours_are_for_eyes_only() {
-    let (plain, coloured) = (three().shown(WIDE), three().shown(Look { colour: true, ..WIDE }));
+    let (plain, coloured) =
+        (three().shown(WIDE), three().shown(TerminalAbilities { colour: true, ..WIDE }));
     assert!(!plain.contains('\x1b') && coloured.contains("\x1b[31m"), "{coloured:?}");
     let stripped = anstream::adapter::strip_str(&coloured).to_string();
     let stripped: Vec<&str> = stripped.lines().map(str::trim_end).collect();
@@ -215,7 +217,7 @@ fn colours_are_for_eyes_only() {
 
 #[test]
 fn before_the_rounds_the_view_names_the_current_step() {
-    let mut told = Told::new(&["moka:", "lmdb:"], "keys = 1000");
+    let mut told = Watched::new(&["moka:", "lmdb:"], "keys = 1000");
     told.tell(Event::Unavailable { target: "lmdb:", reason: "no room" });
     told.tell(Event::Floor);
     assert_snapshot!(told.shown(WIDE), @r"
@@ -228,7 +230,7 @@ fn before_the_rounds_the_view_names_the_current_step() {
 #[test]
 fn a_target_that_cannot_do_a_point_says_why_there_and_only_there() {
     let mut told =
-        Told::new(&["moka:", "lmdb:"], "keys = 1000\nrounds = 2\ndata-size = '100,4m'").start();
+        Watched::new(&["moka:", "lmdb:"], "keys = 1000\nrounds = 2\ndata-size = '100,4m'").start();
     for at in [0, 1] {
         told.turn(1, "moka:", at, &[(1000.0, 0), (1000.0, 0)]);
         let refused = Event::Refused { target: "lmdb:", reason: "value 4 MiB > item limit 1 MiB" };
@@ -254,12 +256,12 @@ fn after_the_rounds_too() {
 }
 
 /// Twelve targets at the second of three points, with every operation.
-fn twelve() -> Told {
+fn twelve() -> Watched {
     let names: Vec<String> = (1..=12).map(|n| format!("moka:?name=cache-{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let workload = "keys = 1000\nrounds = 12\ndata-size = '100,1k,10k'\n\
                     operations = 'set,get,touch,delete'\nttl = '1h'";
-    let mut told = Told::new(&names, workload).start();
+    let mut told = Watched::new(&names, workload).start();
     for round in 1..=12 {
         for (n, target) in (1_u32..).zip(told.names()) {
             let rate = f64::from(n * 1000 + 100 * (round * n % 7));
@@ -272,7 +274,7 @@ fn twelve() -> Told {
 
 #[test]
 fn twelve_targets_of_four_operations() {
-    assert_snapshot!(twelve().shown(Look { columns: 100, ..WIDE }), @r"
+    assert_snapshot!(twelve().shown(TerminalAbilities { columns: 100, ..WIDE }), @r"
     ━━━━━━━━━━────────────────────  round 12 of 12, 144 of 432 turns, 9 min 36 s left
       data_size 1 KiB
                 set                   get                   touch                 delete
@@ -293,7 +295,7 @@ fn twelve_targets_of_four_operations() {
 
 #[test]
 fn twelve_targets_with_little_room() {
-    assert_snapshot!(twelve().shown(Look { columns: 44, rows: 12, ..WIDE }), @r"
+    assert_snapshot!(twelve().shown(TerminalAbilities { columns: 44, rows: 12, ..WIDE }), @r"
     round 12 of 12, 9 min 36 s left
       data_size 1 KiB
                 set       get       touch    +1
@@ -313,7 +315,7 @@ fn any_size_will_do() {
     for told in [three(), twelve()] {
         for (columns, rows) in (1..60).map(|columns| (columns, columns % 20 + 1)) {
             for unicode in [true, false] {
-                let text = told.shown(Look { columns, rows, unicode, colour: false });
+                let text = told.shown(TerminalAbilities { columns, rows, unicode, colour: false });
                 let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
                 assert!(widest < columns || columns == 1, "{widest} in {columns}:\n{text}");
             }
@@ -323,8 +325,10 @@ fn any_size_will_do() {
 
 #[test]
 fn wide_characters_take_two_columns_and_control_characters_do_nothing() {
-    let mut told =
-        Told::new(&["moka:?name=缓存缓存缓存缓存缓存缓存缓存", "lmdb:?name=a%1B[2Jb"], "keys = 9");
+    let mut told = Watched::new(
+        &["moka:?name=缓存缓存缓存缓存缓存缓存缓存", "lmdb:?name=a%1B[2Jb"],
+        "keys = 9",
+    );
     told = told.start();
     for target in told.names() {
         told.turn(1, &target, 0, &[(1000.0, 0), (1000.0, 0)]);
@@ -341,7 +345,7 @@ fn wide_characters_take_two_columns_and_control_characters_do_nothing() {
 
 #[test]
 fn without_a_terminal_each_round_and_each_finding_is_a_line() {
-    let told = Told::new(&["moka:", "lmdb:"], "keys = 1000\nrounds = 2\nthreads = [1, 2]");
+    let told = Watched::new(&["moka:", "lmdb:"], "keys = 1000\nrounds = 2\nthreads = [1, 2]");
     let point = &told.plan.points[1].point;
     let found = check("SILENT-DROP", Severity::Error, Operation::Set, "120 of 1000 are gone");
     let found = Finding { point: Some(point.clone()), ..found };
@@ -380,7 +384,7 @@ fn without_a_terminal_each_round_and_each_finding_is_a_line() {
 #[test]
 fn rounds_without_a_known_end_tell_their_bounds() {
     let workload = "keys = 1000\nrounds = 2\nuntil = '2%'\nmax-time = '3m'";
-    let mut told = Told::new(&["moka:", "lmdb:"], workload).start();
+    let mut told = Watched::new(&["moka:", "lmdb:"], workload).start();
     for round in 1..=3 {
         told.turn(round, "moka:", 0, &[(1.2e6, 0), (4e6, 0)]);
         told.turn(round, "lmdb:", 0, &[(4e5, 0), (2e6, 0)]);
@@ -407,8 +411,13 @@ fn two_names_never_look_the_same() {
         "memcached:?name=prod-west-cache-2",
         "moka:",
     ];
-    let told = Told::new(&targets, "keys = 1000\nrounds = 8").start();
-    for look in [WIDE, NARROW, Look { columns: 20, ..WIDE }, Look { unicode: false, ..NARROW }] {
+    let told = Watched::new(&targets, "keys = 1000\nrounds = 8").start();
+    for look in [
+        WIDE,
+        NARROW,
+        TerminalAbilities { columns: 20, ..WIDE },
+        TerminalAbilities { unicode: false, ..NARROW },
+    ] {
         let text = told.shown(look);
         let names: Vec<&str> = text
             .lines()

@@ -1,18 +1,18 @@
 //! Tests of the bytes that draw a view on a terminal.
 
-use super::super::look::{Line, Look};
 use super::super::screen::Screen;
+use super::super::terminal_line::{Line, TerminalAbilities};
 use super::{NARROW, WIDE};
 
 /// A terminal with some lines on it, and a view below them.
 struct Terminal {
     screen: Screen,
     emulator: vt100::Parser,
-    look: Look,
+    look: TerminalAbilities,
 }
 
 impl Terminal {
-    fn new(look: Look) -> Self {
+    fn new(look: TerminalAbilities) -> Self {
         let size = |size: usize| u16::try_from(size).unwrap().try_into().unwrap();
         let mut emulator = vt100::Parser::new(size(look.rows), size(look.columns), 100);
         emulator.process(b"$ larder compare\r\n");
@@ -53,7 +53,7 @@ fn a_view_takes_the_place_of_the_one_before_and_leaves_nothing() {
 
 #[test]
 fn at_the_bottom_of_the_screen_it_scrolls_once() {
-    let mut terminal = Terminal::new(Look { rows: 4, ..NARROW });
+    let mut terminal = Terminal::new(TerminalAbilities { rows: 4, ..NARROW });
     terminal.emulator.process(b"a\r\nb\r\n");
     for view in [["1", "2"], ["3", "4"], ["5", "6"]] {
         terminal.draw(&view);

@@ -210,7 +210,7 @@ fn certificates() {
     assert_eq!(n_rows(&scene, "far.parquet"), 2);
 }
 
-/// Asks for so many keys, and checks each answer.
+/// Asks for this many keys, and checks each answer.
 fn ask_for(recording: &Recording, n: u64) {
     let mut socket = recording.connect();
     let mut answers = BufReader::new(socket.try_clone().unwrap());

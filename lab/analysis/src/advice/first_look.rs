@@ -9,10 +9,10 @@ use super::candidate::{self, Candidate};
 use super::choice::{Choice, choose};
 use super::{Advice, Model, Wishes, advise};
 
-/// A time of one round is at most so many times too long or too short: other work on the machine does that.
+/// A time of one round is at most this many times too long or too short: other work on the machine does that.
 const TIMES_OF_A_ROUND: f64 = 1.5;
 
-/// A hit ratio of one round is wrong by at most so much: some caches evict at random.
+/// A hit ratio of one round is wrong by at most this much: some caches evict at random.
 const HITS_OF_A_ROUND: f64 = LIKE_HITS / 4.0;
 
 /// The targets and capacities for which a first look cannot decide.

@@ -51,7 +51,7 @@ impl Check for SilentDrop {
     }
 }
 
-/// The greatest number of absent keys among `read` keys that so many evictions explain.
+/// The greatest number of absent keys among `read` keys that this many evictions explain.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

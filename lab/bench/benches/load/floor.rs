@@ -49,7 +49,7 @@ impl Floor {
         let len = shape.value_bytes;
         let value = "v".repeat(len);
         let (get, set) = (
-            // Larder asks for the version, too. Its length changes: a server gives an entry that it moves another one.
+            // Larder asks for the version, too. The length of the reply varies: memcached assigns a new CAS when it moves an item.
             |at: usize| format!("mg floor{at:027} v f t\r\n"),
             |at: usize| format!("ms floor{at:027} {len}\r\n{value}\r\n"),
         );

@@ -74,7 +74,7 @@ pub(crate) fn writer<'a>(
     })
 }
 
-/// A region of so many bytes for values of this length.
+/// A region of this many bytes for values of this length.
 pub(crate) fn options(size: usize, len: usize) -> Options {
     Options { item: KEY_LEN + len, ..Options::of_size(size) }
 }

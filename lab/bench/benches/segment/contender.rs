@@ -50,7 +50,7 @@ pub(crate) fn round(contenders: &mut [Contender<'_>], round: usize, keys: Keys, 
     }
 }
 
-/// The order in which so many contenders take their turns.
+/// The order in which this many contenders take their turns.
 pub(crate) fn order(round: usize, n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).map(|at| (at + n - round % n) % n).collect();
     if (round / n) % 2 == 1 {

@@ -39,7 +39,7 @@ pub(crate) struct Guest {
 }
 
 impl Guests {
-    /// Random gets of so many keys with values of this length.
+    /// Random gets of this many keys with values of this length.
     pub(crate) fn of(keys: usize, len: usize, scale: Scale) -> Result<Self> {
         let workload = WorkloadSpec {
             keys: Some(keys.to_string().parse()?),

@@ -85,7 +85,7 @@ pub(crate) enum Draw {
 }
 
 impl Keys {
-    /// The keys of so many blocks in the turn of this number, of a round. Fresh keys are the same for all contenders of
+    /// The keys of this many blocks in the turn of this number, of a round. Fresh keys are the same for all contenders of
     /// a round. Random keys are drawn for each contender. Otherwise, of two contenders on one region, the second would
     /// find the keys of the first near at hand.
     pub(crate) fn draw(self, round: usize, turn: usize, blocks: usize) -> Draw {

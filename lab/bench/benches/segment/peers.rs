@@ -76,7 +76,7 @@ impl Sets for Lmdb {
 pub(crate) struct Moka(moka::sync::Cache<Box<[u8]>, Arc<[u8]>, RandomState>);
 
 impl Moka {
-    /// A cache for so many bytes of keys and values.
+    /// A cache for this many bytes of keys and values.
     pub(crate) fn new(bytes: usize) -> Self {
         let builder = moka::sync::Cache::<Box<[u8]>, Arc<[u8]>>::builder();
         let bounded = builder.max_capacity(bytes as u64).weigher(|key, value| weight(key, value));
@@ -116,7 +116,7 @@ impl Weighter<Box<[u8]>, Arc<[u8]>> for Weigh {
 }
 
 impl Quick {
-    /// A cache for so many bytes of keys and values; a key and its value together have about the length `each`.
+    /// A cache for this many bytes of keys and values; a key and its value together have about the length `each`.
     pub(crate) fn new(bytes: usize, each: usize) -> Self {
         Self(quick_cache::sync::Cache::with_weighter(bytes / each, bytes as u64, Weigh))
     }

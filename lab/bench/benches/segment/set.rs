@@ -67,7 +67,7 @@ fn measure_one(len: usize, is_new: bool, scale: Scale) -> Result<()> {
 #[derive(Debug, Clone, Copy)]
 struct Fill {
     before: usize,
-    /// The entries have so many keys, again and again.
+    /// The entries have this many keys, again and again.
     keys: usize,
     len: usize,
 }

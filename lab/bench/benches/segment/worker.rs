@@ -23,7 +23,7 @@ pub(crate) const COMMAND: &str = "work";
 /// Bytes of a region, shared or not.
 pub(crate) const SIZE: usize = 256 << 20;
 
-/// One in so many operations is a set, the others are gets.
+/// One in this many operations is a set, the others are gets.
 const SETS: usize = 20;
 
 /// Operations between looks at the clock.

@@ -9,7 +9,7 @@ use crate::traffic::{COMPARED, END, LINE_END, STORED, Traffic, expect, line};
 /// The requests of a connection that are not answered, and the check of their answers.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    asked: Vec<Asked>,
+    asked: Vec<Expected>,
     /// The number of whole answers.
     n_answered: usize,
     stage: Stage,
@@ -19,7 +19,7 @@ pub(crate) struct Answers {
 
 /// A request without its whole answer.
 #[derive(Debug, Clone, Copy)]
-enum Asked {
+enum Expected {
     Set,
     /// The keys whose values have not arrived, and the sum of their numbers: a server may answer in another order.
     Get {
@@ -34,7 +34,7 @@ enum Stage {
     /// Before a header or a last line.
     #[default]
     Line,
-    /// Within a value: so many bytes come before its last bytes.
+    /// Within a value: this many bytes come before its last bytes.
     Middle { key: u32, left: usize },
     /// Before the last bytes of a value.
     Last { key: u32 },
@@ -48,11 +48,11 @@ impl Answers {
     }
 
     pub(crate) fn ask_set(&mut self) {
-        self.asked.push(Asked::Set);
+        self.asked.push(Expected::Set);
     }
 
     pub(crate) fn ask_get(&mut self, n_keys: usize, sum: u64) {
-        self.asked.push(Asked::Get { n_keys, sum });
+        self.asked.push(Expected::Get { n_keys, sum });
     }
 
     /// Whether every request has its whole answer.
@@ -83,12 +83,12 @@ impl Answers {
     fn step(&mut self, traffic: &Traffic, bytes: &[u8]) -> Result<Option<usize>> {
         let (head, tail) = ends(traffic.value_bytes);
         match (self.stage, &mut self.asked[self.n_answered]) {
-            (Stage::Line, Asked::Set) => {
+            (Stage::Line, Expected::Set) => {
                 let whole = line(STORED, bytes)?;
                 self.n_answered += usize::from(whole.is_some());
                 Ok(whole)
             }
-            (Stage::Line, Asked::Get { n_keys, sum }) => {
+            (Stage::Line, Expected::Get { n_keys, sum }) => {
                 if bytes.first() == Some(&END[0]) {
                     let whole = line(END, bytes)?;
                     if *n_keys == 0 && *sum != 0 {

@@ -20,9 +20,9 @@ pub(crate) enum Work {
 pub(crate) enum Way {
     /// Each request waits for the answer of the one before.
     Single,
-    /// So many requests are sent together, and the next ones follow the last answer.
+    /// This many requests are sent together, and the next ones follow the last answer.
     Pipelined(usize),
-    /// One request at a time, which asks for so many keys.
+    /// One request at a time, which asks for this many keys.
     Multi(usize),
 }
 

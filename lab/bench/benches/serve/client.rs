@@ -25,7 +25,7 @@ const ROOM: usize = 256 << 10;
 /// The time without any answer after which a server is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A value of at least so many bytes is sent from where it lies, and not copied behind its line first.
+/// A value of at least this many bytes is sent from where it lies, and not copied behind its line first.
 pub(crate) const LARGE: usize = 16 << 10;
 
 /// The part of a turn that passes before it is measured: the caches of the processor still have another server's bytes.

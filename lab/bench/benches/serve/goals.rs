@@ -18,12 +18,12 @@ pub(crate) struct Goal {
     pub(crate) what: String,
     /// The ratio of each turn.
     pub(crate) ratios: Vec<f64>,
-    asked: Asked,
+    asked: Bound,
 }
 
 /// The ratio that a goal asks for.
 #[derive(Debug, Clone, Copy)]
-enum Asked {
+enum Bound {
     AtLeast(f64),
     AtMost(f64),
     /// At least one, or below it by no more than noise: one turn in four reaches it.
@@ -43,19 +43,19 @@ impl Goal {
 
     pub(crate) fn passes(&self) -> bool {
         match self.asked {
-            Asked::AtLeast(least) => self.median() >= least,
-            Asked::AtMost(most) => self.median() <= most,
-            Asked::NotBelow => self.at(0.75) >= 1.0,
-            Asked::NotAbove => self.at(0.25) <= 1.0,
+            Bound::AtLeast(least) => self.median() >= least,
+            Bound::AtMost(most) => self.median() <= most,
+            Bound::NotBelow => self.at(0.75) >= 1.0,
+            Bound::NotAbove => self.at(0.25) <= 1.0,
         }
     }
 
     pub(crate) fn asked(&self) -> String {
         match self.asked {
-            Asked::AtLeast(least) => format!("at least {least}"),
-            Asked::AtMost(most) => format!("at most {most}"),
-            Asked::NotBelow => "not below 1".into(),
-            Asked::NotAbove => "not above 1".into(),
+            Bound::AtLeast(least) => format!("at least {least}"),
+            Bound::AtMost(most) => format!("at most {most}"),
+            Bound::NotBelow => "not below 1".into(),
+            Bound::NotAbove => "not above 1".into(),
         }
     }
 }
@@ -74,22 +74,22 @@ pub(crate) fn goals(cell: &Cell, sides: &[Turns]) -> Vec<Goal> {
         // The floor has one thread.
         if cell.threads == 1 && cell.is_single() {
             let least = if cell.connections == 1 { 0.95 } else { 0.9 };
-            add(side(Kind::Echo), rate, "operations a second", Asked::AtLeast(least));
+            add(side(Kind::Echo), rate, "operations a second", Bound::AtLeast(least));
         }
         let fastest = best(sides, |figures| -rate(figures));
-        add(fastest, rate, "operations a second", Asked::NotBelow);
+        add(fastest, rate, "operations a second", Bound::NotBelow);
         let is_grouped = match cell.way {
             Way::Single => false,
             Way::Pipelined(_) => true,
             Way::Multi(_) => cell.work == Work::Get,
         };
         if is_grouped {
-            add(side(Kind::Memcached), rate, "operations a second", Asked::AtLeast(3.0));
-            add(side(Kind::Pogocache), rate, "operations a second", Asked::AtLeast(1.3));
+            add(side(Kind::Memcached), rate, "operations a second", Bound::AtLeast(3.0));
+            add(side(Kind::Pogocache), rate, "operations a second", Bound::AtLeast(1.3));
         }
-        add(best(sides, p999), p999, "99.9th percentile", Asked::NotAbove);
+        add(best(sides, p999), p999, "99.9th percentile", Bound::NotAbove);
         if cell.connections == 40 {
-            add(side(Kind::Memcached), cpu, "server CPU an operation", Asked::AtMost(0.65));
+            add(side(Kind::Memcached), cpu, "server CPU an operation", Bound::AtMost(0.65));
         }
     }
     goals

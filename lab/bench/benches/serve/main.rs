@@ -152,7 +152,7 @@ impl Bench {
     }
 }
 
-/// The processors of servers with so many threads, and of the client, on a machine with `n` of them.
+/// The processors of servers with this many threads, and of the client, on a machine with `n` of them.
 fn processors(n: usize, threads: usize) -> (Vec<usize>, Vec<usize>) {
     if n > threads {
         return ((1..=threads).collect(), vec![0]);

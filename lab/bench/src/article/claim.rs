@@ -12,7 +12,7 @@ use larder_report::{
 
 use super::stored;
 use super::times::{FigurePlace, IterationTimes, find};
-use crate::scenario::{At, ClaimSpec};
+use crate::scenario::{ClaimSpec, PointReference};
 use larder_analysis::check::STAND_IN;
 use larder_analysis::statistics::{Difference, holm, mann_whitney, median};
 
@@ -111,7 +111,7 @@ fn b_place<'a>(spec: &'a ClaimSpec, target: &'a str, at: &'a Point) -> FigurePla
 /// The pairs of points that a conclusion compares: a point of `a` and a point of `b`. Without a sweep there is one
 /// pair, without coordinates.
 fn pairs(spec: &ClaimSpec) -> Vec<(Point, Point)> {
-    let points = |at: &[At]| at.iter().map(At::point).collect::<Vec<_>>();
+    let points = |at: &[PointReference]| at.iter().map(PointReference::point).collect::<Vec<_>>();
     let (at, b_at) = (points(&spec.at), points(&spec.b_at));
     match (at.is_empty(), b_at.is_empty()) {
         (true, _) => vec![(Point::new(), Point::new())],
@@ -383,7 +383,10 @@ mod tests {
         sampled(&mut run, "memcached:", [110.0, 4.0]);
         sampled(&mut run, "file", [25.0, 24.0]);
         let judge = |by: Clock| {
-            let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
+            let at = PointReference {
+                data_size: Some("4k".parse().unwrap()),
+                ..PointReference::default()
+            };
             let spec = spec(ClaimKind::Faster, "memcached:");
             let spec = ClaimSpec { by, at: vec![at], b: vec!["file".to_owned()], ..spec };
             judge_claims(&[&spec], &run, &[]).remove(0)
@@ -397,7 +400,8 @@ mod tests {
     #[test]
     fn the_speed_of_a_stand_in_decides_no_claim() {
         let mut run = fixture();
-        let at = At { data_size: Some("4k".parse().unwrap()), ..At::default() };
+        let at =
+            PointReference { data_size: Some("4k".parse().unwrap()), ..PointReference::default() };
         let (b, checks) = (vec!["memcached:".to_owned()], vec![STAND_IN.to_owned()]);
         let operation = Some("set".to_owned());
         let spec = spec(ClaimKind::Faster, "file");

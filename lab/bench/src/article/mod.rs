@@ -15,7 +15,7 @@ use larder_report::{
 };
 
 use crate::plan::Plan;
-use crate::scenario::{ArticleSpec, At, ClaimSpec, FigureSpec};
+use crate::scenario::{ArticleSpec, ClaimSpec, FigureSpec, PointReference};
 use checks::judge_checks;
 use claim::judge_claims;
 use larder_analysis::check::STAND_IN;
@@ -130,7 +130,7 @@ fn measured(
     run: &Run,
     comparable: bool,
 ) -> ArticleFigure {
-    let at = spec.at.as_ref().map(At::point);
+    let at = spec.at.as_ref().map(PointReference::point);
     let iterations = spec.iterations.or(article.iterations);
     let found = if spec.peak {
         peak(spec, run)
@@ -267,7 +267,10 @@ mod tests {
         let spec = FigureSpec {
             target: "memcached:".into(),
             part: None,
-            at: Some(At { data_size: Some("4k".parse().unwrap()), ..At::default() }),
+            at: Some(PointReference {
+                data_size: Some("4k".parse().unwrap()),
+                ..PointReference::default()
+            }),
             peak: false,
             operation: Some("set".into()),
             measure: Measure::UsPerOp,

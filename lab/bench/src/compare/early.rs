@@ -18,18 +18,18 @@ use larder_analysis::check;
 type Key = (String, Severity, Option<String>, Option<Point>, Option<Operation>);
 
 /// Tells an observer the findings of checks, each finding once.
-pub(super) struct Early<'a> {
+pub(super) struct EarlyChecks<'a> {
     observer: &'a dyn Observer,
-    told: BTreeSet<Key>,
+    reported: BTreeSet<Key>,
 }
 
-impl<'a> Early<'a> {
+impl<'a> EarlyChecks<'a> {
     pub(super) fn new(observer: &'a dyn Observer) -> Self {
-        Self { observer, told: BTreeSet::new() }
+        Self { observer, reported: BTreeSet::new() }
     }
 
     /// Checks a point at which another round is over.
-    pub(super) fn look(
+    pub(super) fn check_point(
         &mut self,
         recorder: &Recorder<'_>,
         at: usize,
@@ -37,7 +37,7 @@ impl<'a> Early<'a> {
         samples: &Samples,
     ) {
         for check in check::run_early(&recorder.so_far(slots, samples, at)) {
-            if self.told.insert(key(&check)) {
+            if self.reported.insert(key(&check)) {
                 let of_check = |slot: &&TargetSlot| {
                     check.target.as_ref().is_some_and(|url| *url == slot.planned().url.to_string())
                 };

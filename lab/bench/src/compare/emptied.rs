@@ -13,7 +13,7 @@ use crate::patience::patiently;
 use crate::plan::PlannedPoint;
 use crate::target::Target;
 
-/// At most so many keys are looked for, spread evenly over those that were stored.
+/// At most this many keys are looked for, spread evenly over those that were stored.
 const MOST_KEYS: u32 = 500;
 /// The number of keys in one request.
 const AT_ONCE: usize = 20;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use larder_report::{COMERS_FAILED, Counts, Latency, Operation, Sample};
 use larder_store::Durability;
 
-use super::meter::{Held, Meter, resident, tiers_between, wire_between};
+use super::meter::{Meter, PeakUsage, resident, tiers_between, wire_between};
 use super::samples::Entry;
 use super::shares::{part, scaled, shortened};
 use super::{driven, paced};
@@ -49,7 +49,7 @@ impl Measured<'_> {
         let Measured { phase, result, before, after, .. } = self;
         let alone = phase.operations.len() == 1;
         let wire = wire_between(target, before, after);
-        let held = Held::between(target, before, after);
+        let held = PeakUsage::between(target, before, after);
         let n_reading = phase.operations.iter().filter(|operation| operation.reads()).count();
         let all_ops = result.tallies.failures().0;
         // Evictions make room for new values: in a mix they count for the first operation that may store.

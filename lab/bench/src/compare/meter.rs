@@ -79,14 +79,14 @@ pub(super) fn evicted(before: &Meter, after: &Meter) -> Option<u64> {
 /// The most that a store held around a phase, and, where the store knows, at any moment of the turn until the phase's
 /// end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Held {
+pub(super) struct PeakUsage {
     pub(super) bytes: Option<u64>,
     pub(super) items: Option<u64>,
     /// The memory that the store had taken for them.
     pub(super) allocated_bytes: Option<u64>,
 }
 
-impl Held {
+impl PeakUsage {
     /// From the readings around a phase. On an external server, entries of other clients are no matter of the plan.
     pub(super) fn between(target: &Target, before: &Meter, after: &Meter) -> Self {
         if target.info.ownership == Ownership::External {

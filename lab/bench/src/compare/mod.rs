@@ -14,7 +14,6 @@ mod executor;
 mod external;
 mod feasible;
 mod few_rounds;
-mod fit;
 mod floor;
 mod log_path;
 mod merge;
@@ -25,6 +24,7 @@ mod rounds;
 mod samples;
 mod search;
 mod shares;
+mod shrink_to_time;
 mod steady;
 mod stopping;
 mod ttl;
@@ -40,9 +40,9 @@ use larder_store::{Catalog, Error, Ownership};
 
 pub use estimate::{Estimate, estimate};
 pub use feasible::refuse_too_large;
-pub use fit::fit;
 pub(crate) use log_path::{LATENCIES, log_path};
 pub use merge::{Sliced, is_of_one_plan, merge};
+pub use shrink_to_time::fit;
 
 use crate::error::Result;
 use crate::measure::Packed;
@@ -50,8 +50,8 @@ use crate::memory;
 use crate::observer::{Event, Observer, Silent};
 use crate::plan::{Plan, PlannedPoint, PlannedTarget};
 use crate::target::{Beside, Target, is_too_small, too_small};
-use crate::usage::{Account, Sampler, together};
-use early::Early;
+use crate::usage::{Account, Sampler, sum_by_target};
+use early::EarlyChecks;
 use few_rounds::few_rounds;
 use floor::measure_floors;
 use record::Recorder;
@@ -243,18 +243,18 @@ pub fn compare(
         }
     }
     observer.notice(Event::Started { plan });
-    let (mut samples, mut early) = (Samples::new(), Early::new(observer));
+    let (mut samples, mut early) = (Samples::new(), EarlyChecks::new(observer));
     let sampler = Sampler::start(slots.iter().map(TargetSlot::account).collect(), clock);
     measured.run(
         &mut slots,
         &mut samples,
         &mut StoppingRule::new(plan),
         &mut |at, slots, samples| {
-            early.look(&recorder, at, slots, samples);
+            early.check_point(&recorder, at, slots, samples);
         },
     );
     let usage = sampler.map(Sampler::stop).unwrap_or_default();
-    let usage = together(usage, |slot| place_of(&slots, slot));
+    let usage = sum_by_target(usage, |slot| place_of(&slots, slot));
     observer.notice(Event::Ended);
     tidy_up(plan, &mut slots);
     let interrupted = stop.load(Ordering::Relaxed);

@@ -23,11 +23,11 @@ use larder_workload::Bound;
 const TRIAL_S: f64 = 0.5;
 /// The rate is found when the span is no wider than this.
 const NARROW: f64 = 1.05;
-/// The search goes downwards from so many times the rate of the closed loop.
+/// The first rate of the search, as a multiple of the closed loop's.
 const ABOVE: f64 = 1.1;
 /// The search ends below this share of the closed loop's rate.
 const HOPELESS: f64 = 0.05;
-/// A latency of so many times the bound is no hiccup.
+/// A latency of at least this multiple of the bound is no hiccup.
 const FAR: u64 = 10;
 /// The most turns of a search, so that no two turns share a version.
 const TURNS: u32 = 64;
@@ -76,7 +76,7 @@ fn reached(closed: &[Entry]) -> Option<f64> {
     (ops > 0 && wall_s > 0.0).then(|| ops as f64 / wall_s)
 }
 
-/// About how long a search takes, in seconds, after a closed loop with these entries and so much time around a phase.
+/// About how long a search takes, in seconds, after a closed loop with these entries and this much time around a phase.
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub(super) fn lasts(bound: Bound, closed: &[Entry], around_s: f64) -> f64 {
     let reached = reached(closed).unwrap_or(1.0);

@@ -22,7 +22,7 @@ use crate::plan::{Plan, PlannedPoint};
 use larder_analysis::statistics::{Difference, half_width, median, median_ci95};
 use larder_workload::Until;
 
-/// The least number of rounds where targets are compared. A comparison pairs the rounds of two targets; with so many
+/// The least number of rounds where targets are compared. A comparison pairs the rounds of two targets; with this many
 /// pairs it finds a difference of 10 %, although each target has a bad round now and then.
 const MIN_COMPARED_ROUNDS: u32 = 28;
 
@@ -136,7 +136,7 @@ fn figures(point: &PlannedPoint, slots: &[TargetSlot]) -> Vec<Figure> {
     of_one.chain(of_two).collect()
 }
 
-/// Whether the intervals are checked after so many rounds: after the fewest rounds, and then whenever there are two
+/// Whether the intervals are checked after this many rounds: after the fewest rounds, and then whenever there are two
 /// fifths more. With 10 rounds at least, that is after 10, 14, 20, 28 and 40.
 fn is_looked_at(fewest: u32, rounds: u32) -> bool {
     let mut look = fewest.max(1);

@@ -79,7 +79,8 @@ const FOR_HAZELCAST: [&str; 7] = [
 /// heap has its full size from the start, because a change of size would disturb a measurement. Its pages take memory
 /// only once they are touched. The virtual machine leaves no temporary file, and its messages go to standard error.
 fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
-    let held = launch.parts.iter().map(Held::of).fold(Held::default(), Held::and);
+    let held =
+        launch.parts.iter().map(EntryMemory::of).fold(EntryMemory::default(), EntryMemory::and);
     let heap = heap_bytes(launch.plan_bytes.saturating_add(held.on_heap)) >> 20;
     let mut arguments: Vec<OsString> =
         ["-XX:+UseG1GC", "-XX:-UsePerfData", "-XX:+DisplayVMOutputToStderr"]
@@ -97,7 +98,7 @@ fn arguments(launch: &Launch<'_>) -> Vec<OsString> {
     arguments
 }
 
-/// The bytes of heap for a plan of this many bytes, and entries.
+/// The bytes of heap for a plan of this many bytes.
 fn heap_bytes(plan_bytes: u64) -> u64 {
     HEAP.saturating_add(plan_bytes).div_ceil(HEAP_STEP).saturating_mul(HEAP_STEP)
 }
@@ -108,13 +109,13 @@ fn memory_bytes(plan_bytes: u64) -> u64 {
 
 /// The memory for the entries of a cache inside the virtual machine, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct EntryMemory {
     on_heap: u64,
     /// Memory outside the heap that the cache takes for itself.
     beside: u64,
 }
 
-impl Held {
+impl EntryMemory {
     /// The entries of a cache: as many as it may hold, or all of the plan where these are fewer. The collector needs a
     /// quarter more, and a copy in a near cache or a backup counts once more.
     fn of(part: &PartFile<'_>) -> Self {

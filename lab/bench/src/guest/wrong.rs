@@ -2,7 +2,7 @@
 
 use super::reply::WrongRan;
 use super::script::Script;
-use larder_workload::{Asked, Correctness, KeySpace, NOTHING, Values};
+use larder_workload::{Correctness, KeySpace, NOTHING, ReadExpectation, Values};
 
 /// The sources of an explanation of a wrong value: the plan that was carried out, its keys and its values.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) fn example(name: &str, wrong: &WrongRan, words: &Words<'_>) -> Result
     }
     // Otherwise only the header and the length count.
     bytes.resize(wrong.length.min(values.longest()).max(bytes.len()), 0);
-    Ok(values.describe(keys, Asked { key: wrong.key, oldest, base }, finding, &bytes))
+    Ok(values.describe(keys, ReadExpectation { key: wrong.key, oldest, base }, finding, &bytes))
 }
 
 /// The bytes of hexadecimal digits; `None` for other text.

@@ -25,7 +25,7 @@ pub(crate) fn curve(latencies: &Histogram<u64>) -> Vec<CurvePoint> {
         .collect()
 }
 
-/// The mean and the slowest of the fastest operations, up to each of [`PERCENTS`] that so many operations can show.
+/// The mean and the slowest of the fastest operations, up to each of [`PERCENTS`] that this many operations can show.
 #[expect(clippy::cast_precision_loss, reason = "a percentage")]
 pub(crate) fn up_to(latencies: &Histogram<u64>) -> Vec<LatencyTo> {
     let ops = latencies.len();
@@ -51,7 +51,7 @@ fn mean_of_fastest(latencies: &Histogram<u64>, wanted: u64) -> f64 {
     sum / wanted as f64
 }
 
-/// The quantiles between fastest and slowest that so many operations can show.
+/// The quantiles between fastest and slowest that this many operations can show.
 fn quantiles(ops: u64) -> impl Iterator<Item = f64> {
     let decades = (1..).map_while(|power| 10_u64.checked_pow(power));
     decades

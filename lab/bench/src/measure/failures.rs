@@ -1,10 +1,10 @@
 //! When a store has failed so often in a row that further operations would only repeat it.
 
-/// A thread gives up after so many failures in a row.
+/// The failures in a row after which a thread gives up.
 const IN_A_ROW: u32 = 100;
-/// A thread also gives up after so much time lost in failures in a row.
+/// The time lost in failures in a row after which a thread gives up.
 const FAILING_NS: u64 = 5_000_000_000;
-/// With two failures that got no answer in time, a thread gives up after so much lost time. A single time-out may be an
+/// The same where at least two of them got no answer in time. A single time-out may be an
 /// accident, such as a lost packet.
 const SILENT_NS: u64 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// The failures of a thread with so many sessions: a server that ends fails a request of each.
+    /// The failures of a thread with this many sessions: a server that ends fails a request of each.
     pub(super) fn of(n_sessions: usize) -> Self {
         let most = u32::try_from(n_sessions).unwrap_or(u32::MAX).saturating_mul(IN_A_ROW);
         Self { most, in_a_row: 0, unanswered: 0, since: 0, went_well_at: 0 }

@@ -3,7 +3,6 @@
 mod block;
 mod clock;
 mod comers;
-mod crew;
 mod curve;
 mod draw;
 mod failures;
@@ -17,6 +16,7 @@ mod outcomes;
 mod pace;
 mod packed;
 mod phase;
+mod phase_threads;
 mod readback;
 mod requests;
 mod tally;

@@ -40,10 +40,10 @@ impl<P: Pace> Worker<'_, P> {
             self.found.fill(false);
             let asked = &block.ops[first..first + puts.len()];
             note_renewals(&self.judge.orders, self.judge.state, asked, begun.at());
-            let told = &mut self.found[..puts.len()];
-            let mut outcomes = Outcomes::new(&mut self.judge, asked, told, Done::default());
+            let has_outcome = &mut self.found[..puts.len()];
+            let mut outcomes = Outcomes::new(&mut self.judge, asked, has_outcome, Done::default());
             let mut done: &mut SetDone<'_> = &mut |i, outcome| {
-                if let Some(lost) = outcomes.told(i, outcome, engine) {
+                if let Some(lost) = outcomes.record(i, outcome, engine) {
                     failed.push((first + i, lost));
                 }
             };
@@ -93,33 +93,33 @@ pub(super) struct Outcomes<'a> {
     state: &'a KeyState,
     tally: &'a mut Tally,
     /// Whether each of the keys has its outcome.
-    told: &'a mut [bool],
+    has_outcome: &'a mut [bool],
     origin: u64,
     /// What is stored so far.
     pub(super) done: Done,
 }
 
 impl<'a> Outcomes<'a> {
-    /// The outcomes of a request. `told` and `done` say what has come so far.
+    /// The outcomes of a request. `has_outcome` and `done` say what has come so far.
     pub(super) fn new(
         judge: &'a mut Judge<'_>,
         ops: &'a [Op],
-        told: &'a mut [bool],
+        has_outcome: &'a mut [bool],
         done: Done,
     ) -> Self {
         let tally = judge.tallies.of(Operation::SetMany);
         let (orders, state, origin) = (judge.orders, judge.state, judge.origin);
-        Self { ops, orders, state, tally, told, origin, done }
+        Self { ops, orders, state, tally, has_outcome, origin, done }
     }
 
     /// The outcome of one key. Where the set has failed, whether it may still be carried out.
-    pub(super) fn told(
+    pub(super) fn record(
         &mut self,
         i: usize,
         outcome: Result<SetOutcome>,
         engine: &'static str,
     ) -> Option<bool> {
-        self.told[i] = true;
+        self.has_outcome[i] = true;
         match stored(outcome, || engine) {
             Ok(()) => {
                 self.done.stored += 1;
@@ -135,7 +135,7 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    /// Counts the request, which has ended. `fail` is told of every key without an outcome: it is not known whether such a
+    /// Counts the request, which has ended. `fail` is called for every key without an outcome: it is not known whether such a
     /// key is stored.
     pub(super) fn end<B: Begun>(
         self,
@@ -145,7 +145,7 @@ impl<'a> Outcomes<'a> {
         answer: Result<()>,
         fail: &mut dyn FnMut(usize, bool),
     ) -> Done {
-        let Self { ops, orders, state, tally, told, origin, mut done } = self;
+        let Self { ops, orders, state, tally, has_outcome, origin, mut done } = self;
         note_renewals(&orders, state, ops, now);
         let n = ops.len() as u64;
         tally.attempted(n, now - origin, begun.took(now));
@@ -155,7 +155,7 @@ impl<'a> Outcomes<'a> {
         tally.succeeded += done.stored;
         tally.counts.errors += n - done.stored;
         let silence = answer.and_then(|()| {
-            if told.iter().all(|told| *told) {
+            if has_outcome.iter().all(|has| *has) {
                 return Ok(());
             }
             let message = "no outcome for some keys of a batch".to_owned();
@@ -164,7 +164,7 @@ impl<'a> Outcomes<'a> {
         if let Err(error) = &silence {
             tally.note_error(error);
             done.unanswered |= is_unanswered(error);
-            (0..ops.len()).filter(|i| !told[*i]).for_each(|i| fail(i, true));
+            (0..ops.len()).filter(|i| !has_outcome[*i]).for_each(|i| fail(i, true));
         }
         if done.stored == n {
             tally.record(begun.took(now));

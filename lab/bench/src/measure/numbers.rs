@@ -24,7 +24,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// So many keys, of which nothing is stored.
+    /// This many keys, of which nothing is stored.
     pub(super) fn of(keys: usize, is_exact: bool) -> Self {
         let zeros = || (0..keys).map(|_| AtomicU32::new(0)).collect();
         let steps = (0..keys).map(|_| AtomicI64::new(UNKNOWN)).collect();

@@ -16,7 +16,9 @@ use super::key_state::KeyState;
 use super::loads::Loads;
 use super::pace::{Begun, Took};
 use super::tally::{Known, Tallies, Tally};
-use larder_workload::{Asked, Composer, Condition, Correctness, HEADER_LEN, Values, parse_number};
+use larder_workload::{
+    Composer, Condition, Correctness, HEADER_LEN, ReadExpectation, Values, parse_number,
+};
 
 /// The part of the work that is the same for every thread of a phase.
 #[derive(Debug, Clone, Copy)]
@@ -426,8 +428,8 @@ pub(super) fn carried_out(
 }
 
 /// The expectation of an operation, for the explanation of a wrong value.
-pub(super) fn asked(state: &KeyState, op: Op) -> Asked {
-    Asked { key: op.key, oldest: op.version, base: state.base() }
+pub(super) fn asked(state: &KeyState, op: Op) -> ReadExpectation {
+    ReadExpectation { key: op.key, oldest: op.version, base: state.base() }
 }
 
 /// Judges the value of a key, whose versions from `oldest` on are right. A store that `replays` the last set may give back

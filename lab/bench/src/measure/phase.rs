@@ -9,11 +9,11 @@ use larder_store::{Session, SetOptions};
 
 use super::clock::nanoseconds;
 use super::comers::{Comers, Coming};
-use super::crew::{Crew, Worked};
 use super::draw::{Dataset, DrawPlan};
 use super::loads::Loads;
 use super::outcomes::Orders;
 use super::pace::{Arrivals, Schedule};
+use super::phase_threads::{PhaseThreads, Worked};
 use super::tally::Tallies;
 use super::work::{KeySource, Work};
 use super::worker::Share;
@@ -72,7 +72,7 @@ pub struct PhasePlan<'a> {
 }
 
 impl<'a> PhasePlan<'a> {
-    /// The part of the drawing that so many threads share.
+    /// The part of the drawing that this many threads share.
     pub(crate) fn draws<'b>(&self, dataset: Dataset<'b>, threads: u32) -> DrawPlan<'b>
     where
         'a: 'b,
@@ -174,13 +174,13 @@ pub(crate) fn run_phase(
         began: &began,
         stop,
     };
-    let crew = Crew {
+    let threads = PhaseThreads {
         plan,
         draws: DrawPlan { writers, at_once, ..plan.draws(dataset, threads) },
         orders,
         schedule: plan.arrivals.map(|arrivals| Schedule::new(arrivals, plan.requests)),
     };
-    let Worked { shares, waited_ns, others_cpu_ns, comers } = crew.work(sessions);
+    let Worked { shares, waited_ns, others_cpu_ns, comers } = threads.work(sessions);
     let paced = plan.arrivals.is_some();
     let mut tallies =
         if paced { Tallies::paced(plan.operations) } else { Tallies::new(plan.operations) };
@@ -238,7 +238,7 @@ fn driven(shares: &[Share]) -> Driven {
     }
 }
 
-/// The operations that were due in a phase in which so many operations began.
+/// The operations that were due in a phase in which this many operations began.
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
 fn offered(plan: &PhasePlan<'_>, arrivals: &Arrivals, begun: u64) -> Offered {
     let by_number = plan.requests.map(|requests| (requests, arrivals.due(requests)));

@@ -11,15 +11,15 @@ use super::key_state::KeyState;
 use super::outcomes::{stored, verify};
 use super::tally::{add_examples, count_wrong};
 use crate::patience::patiently;
-use larder_workload::{Asked, Composer, Correctness, KeySpace, NOTHING, Values};
+use larder_workload::{Composer, Correctness, KeySpace, NOTHING, ReadExpectation, Values};
 
-/// At most so many keys are read back, one of each stride.
+/// At most this many keys are read back, one of each stride.
 const MOST_KEYS: u32 = 20_000;
-/// And at most so many bytes of values.
+/// And at most this many bytes of values.
 const MOST_BYTES: u64 = 256 << 20;
 /// One in so many keys that are set once more is read right after its acknowledgement.
 const READ_AT_ONCE: usize = 10;
-/// At most so many keys are set once more: enough to see a store that keeps the first value of a key.
+/// At most this many keys are set once more: enough to see a store that keeps the first value of a key.
 const MOST_OVERWRITTEN: u32 = 200;
 
 /// The result of a read-back.
@@ -260,7 +260,7 @@ impl Reader<'_> {
             let finding = verify(self.values, self.state, false, index, oldest, value);
             // A number that a count has made has no flags.
             let has_flags = !self.values.is_counter(index);
-            let asked = Asked { key: index, oldest, base: self.state.base() };
+            let asked = ReadExpectation { key: index, oldest, base: self.state.base() };
             if finding == Correctness::Right && flags != set_flags && has_flags {
                 // A client decides by the flags how to decode a value.
                 let key = self.keys.shown(index);

@@ -196,7 +196,7 @@ impl Tally {
         }
     }
 
-    /// Adds latencies that a guest has recorded: so many of this length.
+    /// Adds latencies that a guest has recorded: this many of this length.
     pub(crate) fn add_latencies(&mut self, ns: u64, times: u64) {
         self.latency.saturating_record_n(ns.max(1), times);
         if ns > STALL_NS {

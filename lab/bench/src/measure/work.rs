@@ -73,7 +73,7 @@ impl Recording<'_> {
         (round * self.trace.len() as u64 + places.start as u64, places)
     }
 
-    /// The requests that have so many operations together, the last one whole.
+    /// The requests that have this many operations together, the last one whole.
     pub(super) fn requests_of(&self, operations: u64) -> u64 {
         let Some(starts) = self.starts else { return operations };
         let len = self.trace.len() as u64;

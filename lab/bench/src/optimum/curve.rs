@@ -8,7 +8,7 @@ use crate::plan::{Plan, PlannedPhase, PlannedPoint};
 
 /// The most operations of a round that the models follow: keys and futures take 10 bytes an operation.
 const MOST_OPS: u64 = 100_000_000;
-/// The models follow so many operations of all rounds together. In longer runs some rounds, at least one, stand for
+/// The models follow this many operations of all rounds together. In longer runs some rounds, at least one, stand for
 /// all.
 const ENOUGH_OPS: u64 = 50_000_000;
 

@@ -71,7 +71,7 @@ impl PlannedPhase {
     }
 }
 
-/// The phases of a turn over so many keys. Each turn starts with an empty store.
+/// The phases of a turn over this many keys. Each turn starts with an empty store.
 pub(super) fn plan_phases(
     spec: &WorkloadSpec,
     source: &Source,
@@ -502,7 +502,7 @@ fn chained_hits(kinds: &[Access], loaded: bool) -> Option<f64> {
     }
 }
 
-/// The hit ratio of so many get-or-sets on an empty store, where the pattern fixes the order of the keys. All but the
+/// The hit ratio of this many get-or-sets on an empty store, where the pattern fixes the order of the keys. All but the
 /// first read of each key hit. No read hits where misses are stored under a key that is never read.
 fn filled_hits(source: &Source, keys: u32, requests: u64, fills_next: bool) -> Option<f64> {
     let KeyPattern::Drawn(distribution) = &source.pattern else { return None };

@@ -51,7 +51,7 @@ impl Readers {
         self.applications
     }
 
-    /// The keys of all applications together, each of which has so many. Refuses more than a plan keeps track of.
+    /// The keys of all applications together, each of which has this many. Refuses more than a plan keeps track of.
     pub(super) fn all_keys(self, keys: u32) -> Result<u32> {
         let Self { each, applications, .. } = self;
         let all = keys.checked_mul(applications).ok_or_else(|| {
@@ -65,7 +65,7 @@ impl Readers {
         Ok(all)
     }
 
-    /// The reads by which each reader has read every key of its application equally often, of so many keys in all.
+    /// The reads by which each reader has read every key of its application equally often, of this many keys in all.
     pub(super) fn passes(self, keys: u32) -> u64 {
         self.multiple * u64::from(keys / self.applications)
     }

@@ -4,7 +4,7 @@ use larder_report::{ArticleForm, ClaimKind, Clock, Measure, Operation};
 use serde::Deserialize;
 
 use super::form::name_of;
-use super::{At, Scenario};
+use super::{PointReference, Scenario};
 use crate::error::{Result, usage};
 use larder_analysis::check::is_known;
 use larder_workload::WorkloadSpec;
@@ -47,7 +47,7 @@ pub struct FigureSpec {
     /// The name of the part; not needed where there is only one.
     pub part: Option<String>,
     /// The point in the sweep of the part, where the part sweeps.
-    pub at: Option<At>,
+    pub at: Option<PointReference>,
     /// The form of the scenario that has a counterpart, if only one form has.
     pub form: Option<ArticleForm>,
     /// The figure is the peak of the sweep.
@@ -98,11 +98,11 @@ pub struct ClaimSpec {
     pub part: Option<String>,
     /// The points of the part's sweep that the conclusion is about, each judged alone. Needed where the part sweeps.
     #[serde(default)]
-    pub at: Vec<At>,
+    pub at: Vec<PointReference>,
     /// The points of `b`, where they are not those of `a`: each is compared with each point in `at`. Then `a` may stand
     /// in `b` too, and the conclusion is about the swept coordinate.
     #[serde(default)]
-    pub b_at: Vec<At>,
+    pub b_at: Vec<PointReference>,
     /// An operation, or several joined by `+`. Left out: all that the part measures.
     pub operation: Option<String>,
     /// The operation of `b`, where it differs. Then `a` may stand in `b` too, to compare two ways of working.
@@ -171,7 +171,7 @@ fn check_claim(claim: &ClaimSpec, known: &Entries) -> Result<(), String> {
     let part = claim.part.as_deref();
     [&claim.a].into_iter().chain(&claim.b).try_for_each(|target| known.target(target, part))?;
     known.part(part)?;
-    let everywhere = [At::default()];
+    let everywhere = [PointReference::default()];
     let at = if claim.at.is_empty() { &everywhere[..] } else { &claim.at };
     at.iter().chain(&claim.b_at).try_for_each(|at| known.at(part, at))?;
     operations(claim.operation.as_deref())?;
@@ -306,7 +306,7 @@ impl Entries {
     }
 
     /// Refuses a point that no form measures, and one that leaves out a swept coordinate.
-    fn at(&self, part: Option<&str>, at: &At) -> Result<(), String> {
+    fn at(&self, part: Option<&str>, at: &PointReference) -> Result<(), String> {
         let here = |name: &Option<String>| name.as_deref().is_none_or(|name| part == Some(name));
         let workloads = self.workloads.iter().filter(|(name, _)| here(name));
         let mut by = workloads.filter(|(_, workload)| at.is_in(workload)).peekable();

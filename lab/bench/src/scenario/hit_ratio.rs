@@ -3,10 +3,10 @@
 use larder_workload::trace::TraceSource;
 use toml_edit::{DocumentMut, TomlError, value};
 
-use super::made::Made;
+use super::generated::GeneratedScenario;
 use super::web::stem;
 
-pub(super) const HIT_RATIO: Made = Made {
+pub(super) const HIT_RATIO: GeneratedScenario = GeneratedScenario {
     name: "hit-ratio",
     argument: "FILE",
     is_file: true,

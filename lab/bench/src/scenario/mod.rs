@@ -1,11 +1,11 @@
 //! Scenarios: comparisons with a name, as TOML files, built in or the user's own; and sets of scenarios.
 
 mod article;
-mod at;
 mod form;
+mod generated;
 mod hit_ratio;
-mod made;
 mod named;
+mod point_reference;
 mod set;
 mod sizes;
 mod twitter;
@@ -19,11 +19,11 @@ use crate::error::{Result, usage};
 use larder_workload::WorkloadSpec;
 
 pub use article::{ArticleSpec, ClaimSpec, FigureSpec};
-pub use at::At;
-pub(crate) use at::size_coordinate;
 pub use form::{Form, Part};
-pub use made::{MADE, Made};
-pub use named::Named;
+pub use generated::GeneratedScenario;
+pub use named::{GENERATED, Named};
+pub use point_reference::PointReference;
+pub(crate) use point_reference::size_coordinate;
 pub use set::{BUILT_IN_SETS, Member, Set};
 pub use sizes::Sizes;
 pub(crate) use sizes::Unbounded;

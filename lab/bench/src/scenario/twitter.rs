@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::made::{Made, quoted};
+use super::generated::{GeneratedScenario, quoted};
 
-pub(super) const TWITTER: Made = Made {
+pub(super) const TWITTER: GeneratedScenario = GeneratedScenario {
     name: "twitter",
     argument: "N",
     is_file: false,

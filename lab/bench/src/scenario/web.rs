@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::made::{Made, quoted};
+use super::generated::{GeneratedScenario, quoted};
 use larder_workload::trace::TraceSource;
 
-pub(super) const WEB: Made = Made {
+pub(super) const WEB: GeneratedScenario = GeneratedScenario {
     name: "web",
     argument: "FILE",
     is_file: true,

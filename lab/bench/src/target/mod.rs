@@ -27,7 +27,7 @@ use larder_workload::KeySpace;
 /// A server that fell silent less than this ago is not asked again: by default a client waits as long for an answer.
 const MAY_BE_BACK: Duration = Duration::from_secs(5);
 
-/// So many connections every server takes by its own default; memcached takes the fewest, 1024 with files of its own.
+/// This many connections every server takes by its own default; memcached takes the fewest, 1024 with files of its own.
 const TAKEN_BY_DEFAULT: u32 = 700;
 /// Connections beyond those of a plan, for counters and trials, and for files that a server counts among them.
 const SPARE_CONNECTIONS: u32 = 256;

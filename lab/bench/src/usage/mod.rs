@@ -11,7 +11,7 @@ mod reading;
 mod resources;
 mod servers;
 mod sockets;
-mod together;
+mod sum_by_target;
 mod wire;
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) use resources::{
 };
 pub(crate) use servers::complete;
 use sockets::Bytes;
-pub(crate) use together::together;
+pub(crate) use sum_by_target::sum_by_target;
 pub(crate) use wire::Snapshot;
 use wire::{Connections, clients};
 

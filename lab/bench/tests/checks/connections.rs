@@ -144,7 +144,7 @@ fn stop_often(task: libc::pid_t, ends: &AtomicBool) {
     // A thread is let go while it stands still, or with its tracer.
 }
 
-/// Connections of which so many are starved, and the least got so many answers a second.
+/// Connections of which this many are starved, and the least got this many answers a second.
 fn answered(starved: u32, least: f64) -> Run {
     driven(|driven| {
         driven.starved = starved;
@@ -161,14 +161,14 @@ fn busy(server_processors: f64) -> Run {
     })
 }
 
-/// A run in which so many operations failed, two of three of them without an answer.
+/// A run in which this many operations failed, two of three of them without an answer.
 fn lost(errors: u64) -> Run {
     made_up(driven(|_| ()), |cell| {
         (cell.counts.errors, cell.counts.lost) = (errors, errors * 2 / 3);
     })
 }
 
-/// A run in which connections came, of which so many failed.
+/// A run in which connections came, of which this many failed.
 fn came(failed: u64) -> Run {
     made_up(driven(|_| ()), |cell| {
         cell.comers = Some(Comers { begun: 300, failed, ..Comers::default() });
@@ -176,7 +176,7 @@ fn came(failed: u64) -> Run {
     })
 }
 
-/// A run in which so many connections were opened.
+/// A run in which this many connections were opened.
 fn opened(connections: u64) -> Run {
     made_up(driven(|driven| driven.connections = 100), |cell| {
         cell.counts.connections = Some(connections);

@@ -26,7 +26,7 @@ pub(crate) struct Scale {
 /// The parts are equal samples of the keys, so their spread tells the error that the choice of keys causes. The spread of
 /// the windows tells that of the choice of times.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct MissEstimate {
     /// As each part tells it.
     parts: Vec<f64>,
     /// As each window behind the first tells it.
@@ -37,7 +37,7 @@ pub(crate) struct Told {
     unseen: f64,
 }
 
-impl Told {
+impl MissEstimate {
     /// What the tallies tell, by part and window.
     ///
     /// A sample of keys may have too many or too few of the most used ones, and with them too many or too few reads.

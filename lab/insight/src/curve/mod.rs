@@ -15,14 +15,14 @@ use larder_report::{CurvePolicy, MeasuredIn};
 use crate::sample::{Level, Ttls};
 use crate::sequence::{Facts, Sequence};
 
+use estimate::MissEstimate;
 pub(crate) use estimate::Ratio;
-use estimate::Told;
 use model::FORGETFUL;
 use parts::Parts;
 pub(crate) use parts::{PARTS, Rates, ratio_of_parts};
 
-/// A level is taken for capacities of so many entries of its keys and more, over all parts, where it keeps a use for each
-/// of them so many times. A cache of fewer entries would be too grainy, and one of more would see too few uses to settle
+/// A level is taken for capacities from this many of its entries on, over all parts, if it keeps this many uses for each of
+/// them. A cache of fewer entries would be too grainy, and one of more would see too few uses to settle
 /// down.
 const USES_AN_ENTRY: usize = 1024;
 
@@ -32,7 +32,7 @@ const USES_AN_OPTIMAL_ENTRY: usize = 2048;
 /// With entries of very different sizes, a cache has room for a fourth as many large ones.
 const LARGE: f64 = 4.0;
 
-/// A level of windows is taken where a cache is warm for so much of them.
+/// A level of windows is taken where a cache is warm for this much of them.
 const LEAST_WARM: f64 = 0.6;
 
 /// A capacity, and what it counts.
@@ -89,12 +89,12 @@ impl AtCapacity {
 
 /// What the levels tell of one capacity.
 #[derive(Debug, Default)]
-struct Found {
+struct AtLevels {
     /// What the models that forget miss by the level before.
-    before: Option<Vec<Told>>,
+    before: Option<Vec<MissEstimate>>,
     /// What all models but the optimal choice miss by the level of the capacity.
-    here: Option<Vec<Told>>,
-    optimal: Option<Told>,
+    here: Option<Vec<MissEstimate>>,
+    optimal: Option<MissEstimate>,
     keys: f64,
     time: f64,
 }
@@ -105,7 +105,7 @@ pub(crate) fn curves(sampled: Sampled<'_>, asked: &[CacheSize], threads: usize) 
         asked.iter().map(|asked| sampled.level_for(*asked, uses)).collect()
     };
     let (wanted, for_optimal) = (level_for(USES_AN_ENTRY), level_for(USES_AN_OPTIMAL_ENTRY));
-    let mut found: Vec<Found> = asked.iter().map(|_| Found::default()).collect();
+    let mut found: Vec<AtLevels> = asked.iter().map(|_| AtLevels::default()).collect();
     let Sampled { levels, last, ttls, facts, recorded, .. } = sampled;
     let n_levels = levels.len() + 1;
     let (mut levels, mut last) = (levels.into_iter(), Some(last));
@@ -129,7 +129,7 @@ pub(crate) fn curves(sampled: Sampled<'_>, asked: &[CacheSize], threads: usize) 
             parts.follow(models, &asked, threads)
         };
         for (at, told) in before.iter().zip(follow(&FORGETFUL, &before)) {
-            found[*at].before = (told.warm >= LEAST_WARM).then_some(told.told);
+            found[*at].before = (told.warm >= LEAST_WARM).then_some(told.estimates);
         }
         let lru = follow(&FORGETFUL[..1], &here);
         let is_warm = lru.iter().map(|lru| is_last || lru.warm >= LEAST_WARM);
@@ -137,10 +137,10 @@ pub(crate) fn curves(sampled: Sampled<'_>, asked: &[CacheSize], threads: usize) 
             here.into_iter().zip(is_warm).filter_map(|(at, warm)| warm.then_some(at)).collect();
         for (at, told) in here.iter().zip(follow(&CurvePolicy::ALL[..OPTIMAL], &here)) {
             let found = &mut found[*at];
-            (found.here, found.keys, found.time) = (Some(told.told), parts.keys(), told.time);
+            (found.here, found.keys, found.time) = (Some(told.estimates), parts.keys(), told.time);
         }
         for (at, told) in optimal.iter().zip(follow(&CurvePolicy::ALL[OPTIMAL..], &optimal)) {
-            found[*at].optimal = told.told.into_iter().next();
+            found[*at].optimal = told.estimates.into_iter().next();
         }
     }
     asked.iter().zip(found).filter_map(|(asked, found)| found.answer(*asked)).collect()
@@ -165,7 +165,7 @@ impl Sampled<'_> {
     }
 }
 
-impl Found {
+impl AtLevels {
     /// The ratios. Those of the models that forget are taken from the surer level, and correct the others.
     fn answer(self, asked: CacheSize) -> Option<AtCapacity> {
         let (here, optimal) = (self.here?, self.optimal?);

@@ -2,7 +2,7 @@
 
 use larder_report::CurvePolicy;
 
-use super::estimate::{Ratio, Scale, Told};
+use super::estimate::{MissEstimate, Ratio, Scale};
 use super::model::{Tally, follow};
 use super::{CacheSize, float, parallel};
 use crate::sample::Window;
@@ -44,13 +44,13 @@ pub(crate) fn ratio_of_parts(misses: &[Vec<u64>], windows: &[Window], rates: Rat
     let tallies: Vec<Vec<Tally>> = misses.iter().map(of_part).collect();
     let rate = rates.level / float(misses.len() as u64);
     let first = windows.first().map_or(0.0, reads) / float(rates.reads.max(1));
-    Told::by(&tallies, Scale { rate, keys: rates.level * rates.recorded, first }).ratio()
+    MissEstimate::by(&tallies, Scale { rate, keys: rates.level * rates.recorded, first }).ratio()
 }
 
 /// What a level tells of one capacity.
 pub(super) struct Followed {
     /// What each model misses, in the order of the models that were asked for.
-    pub(super) told: Vec<Told>,
+    pub(super) estimates: Vec<MissEstimate>,
     /// The share of the windows behind the first in which the first model was warm; 1 without such windows.
     pub(super) warm: f64,
     /// The share of the reads during which the sample looked.
@@ -90,7 +90,10 @@ impl Parts {
         for _ in asked {
             let of_models: Vec<_> = models.iter().map(|_| of_parts()).collect();
             followed.push(Followed {
-                told: of_models.iter().map(|parts| Told::by(parts, self.scale())).collect(),
+                estimates: of_models
+                    .iter()
+                    .map(|parts| MissEstimate::by(parts, self.scale()))
+                    .collect(),
                 warm: self.warm(&of_models[0]),
                 time: self.time(&of_models[0]),
             });

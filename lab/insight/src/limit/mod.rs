@@ -1,4 +1,4 @@
-//! The limit: the most reads that any cache can hit which begins empty, and why the others miss.
+//! The limit: the most reads that a cache can hit if it begins empty, and why the others miss.
 //!
 //! A cache without limit is nearly that cache, but not quite. Another one may drop an entry, miss it once, and fill it again
 //! with a TTL that begins later. That costs a hit, and pays where the recording then has reads that nobody filled. So two caches
@@ -78,7 +78,7 @@ pub(crate) enum Answer {
 pub(crate) enum Why {
     /// It is the first of its key, or comes before anything was stored.
     First,
-    /// The data has no such key: the read missed when it was recorded, and nobody stored a value afterwards.
+    /// The data has no such key: the read missed when it was recorded, and nobody stored the key afterwards.
     Absent,
     /// The TTL of its entry was over.
     Expired,

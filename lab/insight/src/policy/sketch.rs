@@ -17,7 +17,7 @@ const MOST_USES: u64 = (1 << BITS) - 1;
 /// The lowest bit of every counter of a word.
 const LOWEST: u64 = 0x1111_1111_1111_1111;
 
-/// All counters are halved after so many uses for each word.
+/// All counters are halved after this many uses for each word.
 const USES_A_WORD: u64 = 10;
 
 /// Counts by key.
@@ -29,7 +29,7 @@ pub(super) struct Sketch {
 }
 
 impl Sketch {
-    /// No uses so far, in a sketch with a word for each of so many entries.
+    /// No uses so far, in a sketch with a word for each of this many entries.
     pub(super) fn of_entries(n_entries: u32) -> Self {
         let n_words = u64::from(n_entries).next_power_of_two();
         let n_words = usize::try_from(n_words).expect("as many entries are in memory");

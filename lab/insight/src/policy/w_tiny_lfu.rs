@@ -19,11 +19,11 @@ const PROBATION: usize = 1;
 const PROTECTED: usize = 2;
 const QUEUES: [usize; 3] = [WINDOW, PROBATION, PROTECTED];
 
-/// A candidate with so many uses is let in now and then though the victim has as many, because keys with the counters of
+/// A candidate with this many uses is let in now and then though the victim has as many, because keys with the counters of
 /// others could be victims that nothing drives out.
 const WARM: u32 = 6;
 
-/// One of so many warm candidates is let in.
+/// One of this many warm candidates is let in.
 const ONE_OF: u64 = 128;
 
 /// The queues and the counts of uses.

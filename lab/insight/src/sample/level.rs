@@ -9,7 +9,7 @@ use rapidhash::RapidHashMap;
 
 use super::reference::Reference;
 
-/// A full level has so many windows; the half of them stay when it is thinned.
+/// A full level has this many windows; the half of them stay when it is thinned.
 pub(crate) const WINDOWS: usize = 16;
 
 /// Uses of the keys whose hash begins with `shift` zero bits: one key of 2^shift.
@@ -28,7 +28,7 @@ pub(crate) struct Level {
     /// The reads of the whole trace during each kept window.
     reads: Vec<Range<u64>>,
     window: usize,
-    /// One window of so many is kept.
+    /// One window of this many is kept.
     stride: u64,
     /// The number of the present window, and the uses in it so far.
     number: u64,
@@ -145,7 +145,7 @@ impl Level {
         }
     }
 
-    /// Counts so many repetitions of the latest use; false where they are more than can be counted.
+    /// Counts this many repetitions of the latest use; false where they are more than can be counted.
     fn repeat(&mut self, times: u32) -> bool {
         if times == 0 || !self.keeps_window() {
             return true;
@@ -206,7 +206,7 @@ impl Level {
         });
     }
 
-    /// The kept windows of a trace with so many reads; a single one where every use is kept.
+    /// The kept windows of a trace with this many reads; a single one where every use is kept.
     pub(crate) fn windows(&mut self, reads: u64) -> Vec<Window> {
         self.end_window(reads);
         if self.has_all() {

@@ -25,7 +25,7 @@ use level::WINDOWS;
 pub(crate) use level::{Level, Window};
 pub(crate) use reference::{Kind, Reference, Ticks, TtlNumber, Ttls};
 
-/// A sample keeps at most so many levels; the ones with the most keys go first. A trace of 2^11 times as many rows as a
+/// A sample keeps at most this many levels; the ones with the most keys go first. A trace of 2^11 times as many rows as a
 /// level has uses needs them all.
 const MOST_LEVELS: usize = 12;
 

@@ -8,7 +8,7 @@ fn at(whole: u32) -> Ticks {
     Ticks { whole, is_later: false }
 }
 
-/// A sample of so many uses, each of a key by its number, and the reads before each.
+/// A sample of this many uses, each of a key by its number, and the reads before each.
 fn sample(most: usize, n_uses: u64, key: impl Fn(u64) -> u64) -> Sampler {
     let mut sampler = Sampler::new(most);
     for number in 0..n_uses {

@@ -110,7 +110,7 @@ fn fill(address: &str) {
     }
 }
 
-/// The length of the answer to so many gets, which find so many values together.
+/// The length of the answer to this many gets, which find this many values together.
 fn answer_len(n_gets: usize, n_values: usize) -> usize {
     let header = format!("VALUE {} 0 {VALUE_LEN}\r\n", key(0)).len();
     n_values * (header + VALUE_LEN + 2) + n_gets * "END\r\n".len()

@@ -31,7 +31,7 @@ pub(crate) fn multi_get(keys: &[String]) -> String {
     format!("get {}\r\n", keys.join(" "))
 }
 
-/// Sends requests for so many keys on each connection in turns, takes all answers, and prints the costs of each way.
+/// Sends requests for this many keys on each connection in turns, takes all answers, and prints the costs of each way.
 pub(crate) fn run(ways: &[Way<'_>], n_keys: usize, request: fn(&[String]) -> String) {
     let requests: Vec<String> = (0..1000)
         .map(|place| {

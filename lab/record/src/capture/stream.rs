@@ -2,7 +2,7 @@
 
 /// A segment that waits for others.
 #[derive(Debug)]
-struct Held {
+struct EarlyBytes {
     number: u32,
     bytes: Vec<u8>,
     at_ns: u64,
@@ -15,7 +15,7 @@ struct Held {
 pub(super) struct Stream {
     /// The number of the next byte, once it is known.
     pub(super) next: Option<u32>,
-    held: Vec<Held>,
+    held: Vec<EarlyBytes>,
     pub(super) held_bytes: usize,
     /// The number behind the last byte, once that is known.
     pub(super) last: Option<u32>,
@@ -51,9 +51,9 @@ impl Stream {
 
     /// Holds a segment.
     pub(super) fn hold(&mut self, number: u32, bytes: &[u8], at_ns: u64, expects: u32) {
-        self.held_bytes += bytes.len() + size_of::<Held>();
+        self.held_bytes += bytes.len() + size_of::<EarlyBytes>();
         let place = self.held.partition_point(|held| distance(held.number, number) >= 0);
-        self.held.insert(place, Held { number, bytes: bytes.into(), at_ns, expects });
+        self.held.insert(place, EarlyBytes { number, bytes: bytes.into(), at_ns, expects });
     }
 
     /// The bytes whose turn it is, if the other direction has come so far as their sender knew.
@@ -64,14 +64,14 @@ impl Stream {
             if known >= first.bytes.len() {
                 let repeated = self.held.remove(0);
                 self.n_repeated += repeated.bytes.len() as u64;
-                self.held_bytes -= repeated.bytes.len() + size_of::<Held>();
+                self.held_bytes -= repeated.bytes.len() + size_of::<EarlyBytes>();
                 continue;
             }
             if other.is_some_and(|other| distance(first.expects, other) < 0) {
                 return None;
             }
             let mut first = self.held.remove(0);
-            self.held_bytes -= first.bytes.len() + size_of::<Held>();
+            self.held_bytes -= first.bytes.len() + size_of::<EarlyBytes>();
             self.n_repeated += known as u64;
             let bytes = first.bytes.split_off(known);
             self.next = Some(next.wrapping_add(u32::try_from(bytes.len()).unwrap_or(0)));

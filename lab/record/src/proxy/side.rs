@@ -30,7 +30,7 @@ pub(super) struct Side {
 /// The outcome of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
-    /// So many bytes are in the buffer.
+    /// This many bytes are in the buffer.
     Bytes(usize),
     /// Nothing has arrived.
     Nothing,

@@ -98,7 +98,7 @@ impl Assertion {
 
     fn said(&self, cell: &Cell, figure: Measured) -> String {
         match self.limit {
-            Limit::Figure(_) => format!("{} is {}", self.metric.name, self.metric.told(figure)),
+            Limit::Figure(_) => format!("{} is {}", self.metric.name, self.metric.as_text(figure)),
             Limit::ShareOfOperations(_) => {
                 let share = crate::figures::percent(share(cell, figure));
                 format!("{} are {:.0}, {share} of the operations", self.metric.name, figure.value)

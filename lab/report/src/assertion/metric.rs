@@ -125,7 +125,7 @@ impl Metric {
     }
 
     /// A figure as text, with its interval.
-    pub(super) fn told(&self, Measured { value, ci95 }: Measured) -> String {
+    pub(super) fn as_text(&self, Measured { value, ci95 }: Measured) -> String {
         let Some(ci95) = ci95 else { return self.shown(value) };
         let [low, high] = ci95.map(|end| self.shown(end));
         format!("{} (95 % interval {low} to {high})", self.shown(value))

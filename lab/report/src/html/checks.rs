@@ -37,7 +37,7 @@ pub(super) fn summary(view: &View<'_>) -> Markup {
         div.doubts {
             h3 { "What to doubt " small { a href="#checks" { (tally(view.run)) } } }
             @if doubts.is_empty() && few.is_none() { p { "No error and no warning: the checks found no reason to doubt these figures." } }
-            @if let Some(few) = few { p.few { (marks::of_severity(Severity::Warn)) " Too few rounds: " (few.told()) "." } }
+            @if let Some(few) = few { p.few { (marks::of_severity(Severity::Warn)) " Too few rounds: " (few.as_text()) "." } }
             ul { @for finding in doubts.iter().chain(&notes) { li.(finding.severity.as_str()) {
                 a href={ "#" (View::finding_anchor(finding.severity, finding.id)) } {
                     (marks::of_severity(finding.severity)) span.unseen { (word(finding.severity)) " " } code { (finding.id) }

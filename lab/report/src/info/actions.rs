@@ -8,7 +8,7 @@ use crate::hit_limit::most_hits;
 use crate::model::{HotKey, Hottest, TraceInfo};
 use crate::text::{ShortNames, clean};
 
-/// The largest entries are told of where they have so many times the bytes of others.
+/// The largest entries are told of where they have this many times the bytes of others.
 const LARGE: f64 = 2.0;
 
 /// A longer name of a key is cut.

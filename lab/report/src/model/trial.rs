@@ -66,7 +66,7 @@ pub struct TtlTrial {
     #[serde(default)]
     pub read_late: u64,
     /// Whether the evictions during the trial are known: the store tells them, or evicts nothing.
-    #[serde(default = "told", alias = "evictions_told")]
+    #[serde(default = "assume_reported", alias = "evictions_told")]
     pub evictions_reported: bool,
     /// The first error of a touch. The trials that depend on a touch were then left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +74,6 @@ pub struct TtlTrial {
 }
 
 /// In runs of older versions, the evictions count as known.
-fn told() -> bool {
+fn assume_reported() -> bool {
     true
 }

@@ -103,7 +103,7 @@ fn interruption(run: &Run) -> Option<Sentence> {
 
 /// Said once; no pair is then called indistinguishable, because no verdict was possible.
 fn too_few_rounds(run: &Run) -> Option<Sentence> {
-    no_verdict(run).map(|few| about("too few rounds", few.told()))
+    no_verdict(run).map(|few| about("too few rounds", few.as_text()))
 }
 
 fn absent_targets(run: &Run) -> Vec<Sentence> {

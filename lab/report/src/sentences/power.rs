@@ -54,7 +54,7 @@ pub(crate) struct NoVerdict {
 
 impl NoVerdict {
     /// The lack of rounds as a clause.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn as_text(&self) -> String {
         format!(
             "no verdict is possible with {} over {}; {} are needed",
             count(self.rounds, "round"),

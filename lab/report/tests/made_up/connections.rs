@@ -65,7 +65,7 @@ pub(crate) fn connections() -> Run {
     run
 }
 
-/// Gives a cell the figures of so many connections: a server does ten times as much at most as with one.
+/// Gives a cell the figures of this many connections: a server does ten times as much at most as with one.
 fn drive(cell: &mut Cell, connections: u32, is_unfair: bool) {
     let gain = 10.0 * f64::from(connections) / (f64::from(connections) + 9.0);
     let wait = f64::from(connections) / gain;

@@ -237,7 +237,7 @@ mod tests {
     fn note(clock: &mut Clock) -> Option<String> {
         let mut judgements = Judgements::default();
         judgements.add(clock.take_judgement()?);
-        judgements.told().pop()
+        judgements.sentences().pop()
     }
 
     #[test]

@@ -38,7 +38,8 @@ const TAR: &str = "is a tar archive; unpack the trace by tar xf";
 /// The place of its mark in a tar archive.
 const TAR_MARK: usize = 257;
 
-/// The letters that tell UTF-16: so many are looked at, at most, and so many are needed without a mark and behind one.
+/// The letters by which UTF-16 is recognised: the most that are looked at, and the fewest that are needed without a mark and
+/// behind one.
 const LETTERS: usize = 64;
 const SURE: usize = 8;
 const SURE_BEHIND_MARK: usize = 2;

@@ -251,7 +251,7 @@ impl Headings {
     }
 
     /// The columns for a reader: those that are read, with their meaning where the name is another one, and the others.
-    pub(super) fn told(&self, names: &[&[u8]]) -> String {
+    pub(super) fn in_order(&self, names: &[&[u8]]) -> String {
         let named = || self.0.iter().zip(names);
         let read = named().filter_map(|(heading, name)| heading.map(|heading| (heading, *name)));
         let read: Vec<String> = read
@@ -283,10 +283,10 @@ pub(super) fn list(names: &[&[u8]]) -> String {
 mod tests {
     use super::*;
 
-    fn told(header: &str, typed: &str) -> Result<String, HeadingFault> {
+    fn recognised(header: &str, typed: &str) -> Result<String, HeadingFault> {
         let names: Vec<&[u8]> = header.split(',').map(str::as_bytes).collect();
         let typed = if typed.is_empty() { ColumnNames::default() } else { typed.parse().unwrap() };
-        Headings::of(&names, &typed).map(|columns| columns.told(&names))
+        Headings::of(&names, &typed).map(|columns| columns.in_order(&names))
     }
 
     #[test]
@@ -304,31 +304,31 @@ mod tests {
             ("key_hash,obj_id", "key_hash; without obj_id"),
             ("key,obj_size,object_size", "key; without obj_size, object_size"),
         ] {
-            assert_eq!(told(header, "").as_deref(), Ok(expected), "{header}");
+            assert_eq!(recognised(header, "").as_deref(), Ok(expected), "{header}");
         }
-        assert_eq!(told("obj_id,object_id", ""), Err(HeadingFault::NoKey));
+        assert_eq!(recognised("obj_id,object_id", ""), Err(HeadingFault::NoKey));
     }
 
     #[test]
     fn typed_names_come_first() {
-        let typed = told("url,key,bytes,at,size", "key:url,value_size:Bytes,time:at");
+        let typed = recognised("url,key,bytes,at,size", "key:url,value_size:Bytes,time:at");
         let expected = "url as key, bytes as size, at as time; without key, size";
         assert_eq!(typed.as_deref(), Ok(expected));
-        let twice = told("key,size,size", "");
+        let twice = recognised("key,size,size", "");
         let HeadingFault::Reason(reason) = twice.unwrap_err() else { panic!("no reason") };
         assert_eq!(reason, "two columns for `size`; take one by `?columns=size:NAME`");
         assert_eq!(
-            told("key,size,value_size", "size:size").as_deref(),
+            recognised("key,size,value_size", "size:size").as_deref(),
             Ok("key, size; without value_size")
         );
         assert_eq!(
-            told("key,at,time_s", "time:at").as_deref(),
+            recognised("key,at,time_s", "time:at").as_deref(),
             Ok("key, at as time; without time_s")
         );
-        let twice = told("key,time,time_s", "");
+        let twice = recognised("key,time,time_s", "");
         let HeadingFault::Reason(reason) = twice.unwrap_err() else { panic!("no reason") };
         assert_eq!(reason, "two columns for `time_s`; take one by `?columns=time_s:NAME`");
-        let HeadingFault::Reason(reason) = told("a,b", "key:c").unwrap_err() else {
+        let HeadingFault::Reason(reason) = recognised("a,b", "key:c").unwrap_err() else {
             panic!("no reason")
         };
         assert_eq!(reason, "no column is named `c`; there are a, b");

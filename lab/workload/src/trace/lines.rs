@@ -61,7 +61,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[..end.map_or(0, |end| end + 1)]
 }
 
-/// So much of a file is looked at before its first line is read.
+/// This much of a file is looked at before its first line is read.
 const AHEAD: u64 = 256 * 1024;
 
 /// The whole lines at the beginning of an input, and the whole input including them.

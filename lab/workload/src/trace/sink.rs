@@ -32,7 +32,7 @@ pub trait Sink {
         let _ = file;
     }
 
-    /// Hears that one entry of the trace stands for so many rows, before the first of them.
+    /// Hears that one entry of the trace stands for this many rows, before the first of them.
     fn announce(&mut self, n_rows: u64) -> ControlFlow<()> {
         let _ = n_rows;
         ControlFlow::Continue(())
@@ -153,7 +153,7 @@ pub fn read_rows(source: &TraceSource, sink: &mut dyn Sink) -> Result<About, Tra
         }
     }
     let mut about = about.unwrap_or_default();
-    about.notes.extend(judgements.told());
+    about.notes.extend(judgements.sentences());
     about.notes.extend(reordered);
     Ok(about)
 }
@@ -200,7 +200,7 @@ pub fn read_rows_of(
     let mut judgements = Judgements::default();
     rows.judgement.take().into_iter().for_each(|judgement| judgements.add(judgement));
     let mut about = rows.about;
-    about.notes.extend(judgements.told());
+    about.notes.extend(judgements.sentences());
     Ok(about)
 }
 
@@ -365,7 +365,7 @@ impl<'a> Rows<'a> {
         self.judgement = judgement.or(self.judgement.take());
     }
 
-    /// Tells the sink that so many rows follow at once.
+    /// Tells the sink that this many rows follow at once.
     pub(super) fn announce(&mut self, n_rows: u64) -> Result<(), Stop> {
         self.begin();
         go_on(self.sink.announce(n_rows))

@@ -48,8 +48,8 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Takes the time of the next row, where it has a bare one, and whether that has a part of its unit. The row stands for so many
-    /// operations.
+    /// Takes the time of the next row, where it has a bare one, and whether that has a part of its unit. The row stands for
+    /// `times` operations.
     pub(super) fn push(&mut self, time: Option<(Number, bool)>, times: u64) {
         let Some((time, has_part)) = time else { return };
         let number = time.in_seconds(Unit::Seconds);
@@ -179,8 +179,8 @@ impl Judgement {
         self.unit == other.unit && is_date(self) == is_date(other)
     }
 
-    /// The judgement in a sentence, and that so many files behind were judged alike.
-    fn told(&self, others: usize) -> String {
+    /// The judgement in a sentence, and that this many files behind were judged alike.
+    fn sentence(&self, others: usize) -> String {
         let (unit, first) = (self.unit.name(), self.first.shown());
         let mut told = match self.reason {
             Reason::IsSmall => {
@@ -246,7 +246,7 @@ impl Judgements {
     }
 
     /// A sentence for each kind.
-    pub(super) fn told(&self) -> Vec<String> {
-        self.0.iter().map(|(judgement, others)| judgement.told(*others)).collect()
+    pub(super) fn sentences(&self) -> Vec<String> {
+        self.0.iter().map(|(judgement, others)| judgement.sentence(*others)).collect()
     }
 }

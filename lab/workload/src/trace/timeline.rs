@@ -1,7 +1,8 @@
 //! The times of a trace as they follow each other. They go back where a clock was set back, or where a file is not in the order of
 //! its times; then the first and the last time say nothing of how long the trace lasts.
 
-/// Going back by so much is told in any trace, in microseconds. Requests on many connections are recorded a little out of order.
+/// Going back by this much is told in any trace, in microseconds. Requests on many connections are recorded a little out of
+/// order.
 const FAR_US: u64 = 1_000_000;
 
 /// In a short trace this part of its time is enough.
@@ -78,7 +79,7 @@ impl Timeline {
         self.seen.map_or(0, |seen| seen.greatest_us - seen.least_us)
     }
 
-    /// Whether going back by so much is more than requests on many connections do.
+    /// Whether going back by this much is more than requests on many connections do.
     pub(super) fn is_far(&self, us: u64) -> bool {
         us >= FAR_US || us > 0 && us >= self.lasts_us() / FAR_PART
     }

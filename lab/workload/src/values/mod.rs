@@ -18,7 +18,7 @@ use super::trace::Trace;
 use super::trace::column::Marks;
 pub(crate) use number::NUMBER_LEN;
 pub use number::{Number, parse_number};
-pub use wrong::Asked;
+pub use wrong::ReadExpectation;
 
 /// Key tag, version, length and checksum, little-endian: the first bytes of every value that has room for them.
 pub const HEADER_LEN: usize = 24;

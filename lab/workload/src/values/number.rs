@@ -13,7 +13,7 @@ use super::{Correctness, NOTHING, Values};
 /// The digits of every number.
 pub(crate) const NUMBER_LEN: u32 = 19;
 
-/// The smallest number of so many digits.
+/// The smallest number of this many digits.
 const LEAST: u64 = 1_000_000_000_000_000_000;
 /// The numbers of a version.
 const STEPS: u64 = 1 << 30;
@@ -100,7 +100,7 @@ mod tests {
     use super::super::{Composer, base_version};
     use super::*;
     use crate::trace::Trace;
-    use crate::{Asked, KeySpace, Lengths, Sizes};
+    use crate::{KeySpace, Lengths, ReadExpectation, Sizes};
 
     /// Values of a hundred keys, of which all but the first are counters.
     fn values() -> Values {
@@ -176,7 +176,7 @@ mod tests {
         let values = values();
         let keys = KeySpace::new(b"k", 100, Lengths::Drawn("8".parse().unwrap()), 7);
         let base = base_version(2);
-        let asked = |oldest: u32| Asked { key: 5, oldest, base };
+        let asked = |oldest: u32| ReadExpectation { key: 5, oldest, base };
         let number = values.number(5, base + 3) + 2;
         let said = |oldest: u32, finding: Correctness, value: &[u8]| {
             values.describe(&keys, asked(oldest), finding, value)

@@ -9,7 +9,7 @@ use crate::KeySpace;
 
 /// The request, for the explanation of a wrong value.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct ReadExpectation {
     /// Index of the key.
     pub key: u32,
     /// The oldest right version; [`NOTHING`] where no value is right.
@@ -18,7 +18,7 @@ pub struct Asked {
     pub base: u32,
 }
 
-impl Asked {
+impl ReadExpectation {
     /// `version 3`, counted from the turn's first version; a version from before the turn has no such number.
     fn version_shown(self, version: u32) -> String {
         match version.checked_sub(self.base) {
@@ -47,7 +47,7 @@ impl Values {
     pub fn describe(
         &self,
         keys: &KeySpace,
-        asked: Asked,
+        asked: ReadExpectation,
         finding: Correctness,
         value: &[u8],
     ) -> String {
@@ -89,7 +89,7 @@ impl Values {
     fn describe_number(
         &self,
         key: &str,
-        asked: Asked,
+        asked: ReadExpectation,
         finding: Correctness,
         value: &[u8],
     ) -> String {
@@ -124,7 +124,7 @@ impl Values {
     }
 
     /// The byte at which a damaged value departs from the most similar version.
-    fn describe_damage(&self, key: &str, asked: Asked, value: &[u8]) -> String {
+    fn describe_damage(&self, key: &str, asked: ReadExpectation, value: &[u8]) -> String {
         let known = Header::read(value).filter(|header| header.tag == self.tag(asked.key));
         let oldest = if asked.oldest == NOTHING { asked.base + 1 } else { asked.oldest };
         let version = known.as_ref().map_or(oldest, |header| header.version);
@@ -162,7 +162,7 @@ mod tests {
         let keys = KeySpace::new(b"k", 100, Lengths::Drawn("8".parse().unwrap()), 7);
         let base = base_version(2);
         let said = |oldest: u32, value: &[u8]| {
-            let asked = Asked { key: 5, oldest, base };
+            let asked = ReadExpectation { key: 5, oldest, base };
             let finding = verify(&values, 5, oldest, value);
             values.describe(&keys, asked, finding, value)
         };

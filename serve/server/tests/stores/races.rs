@@ -63,7 +63,7 @@ pub(crate) fn initial(served: &Served) {
     assert_eq!(String::from_utf8(number).unwrap(), (CLIENTS * CHANGES).to_string());
 }
 
-/// The text under the key is made of whole parts, so many of each client.
+/// The text under the key is made of whole parts, this many of each client.
 fn assert_has_each_part(served: &Served) {
     let text = String::from_utf8(served.client().get("text").unwrap()).unwrap();
     let parts: Vec<&str> = text.split_terminator(';').collect();

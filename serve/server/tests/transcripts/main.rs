@@ -22,7 +22,7 @@ fn main() -> ExitCode {
             transcript.follow(serving.address);
             Ok(())
         }));
-        trials.push(Trial::test(format!("{name}::larder_with_assistants"), move || {
+        trials.push(Trial::test(format!("{name}::larder_with_storage_threads"), move || {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("mmap:{}?size=16m", folder.path().join("cache").display());
             let serving = Serving::start(&url, settings());

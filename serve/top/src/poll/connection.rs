@@ -139,7 +139,9 @@ fn ask(
                 begin += len;
             }
             Ok(Parsed::Complete(Ok(StatsReply::End), _)) => return Ok(counters),
-            Ok(Parsed::Complete(Err(refusal), _)) => return Err(Failure::Answer(told(refusal))),
+            Ok(Parsed::Complete(Err(refusal), _)) => {
+                return Err(Failure::Answer(refusal_text(refusal)));
+            }
             Ok(Parsed::Incomplete) if answer.len() < MAX_ANSWER_BYTES => {
                 read(socket, answer, until)?;
             }
@@ -174,12 +176,12 @@ fn read(socket: &mut dyn Socket, answer: &mut Vec<u8>, until: Instant) -> io::Re
 fn printable(bytes: &[u8]) -> String {
     let steers = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { '?' } else { c }).collect()
 }
 
-fn told(refusal: Refusal<'_>) -> String {
+fn refusal_text(refusal: Refusal<'_>) -> String {
     match refusal {
         Refusal::Unknown => "the server does not know `stats`".to_owned(),
         Refusal::Client(reason) | Refusal::Server(reason) => {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// A sample so many seconds after `begin`.
+/// A sample this many seconds after `begin`.
 pub(crate) fn sample(begin: Instant, second: u64, counters: &[(&str, &str)]) -> Sample {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     Sample {

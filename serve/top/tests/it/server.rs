@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use larder_testkit::{PATIENCE, within};
 
-/// Waits until the server of this connection has so many, this one among them.
+/// Waits until the server of this connection has this many, this one among them.
 pub(crate) fn until_connected(client: &mut TcpStream, n_connections: u32) {
     let is_met = || {
         client.write_all(b"stats\r\n").unwrap();

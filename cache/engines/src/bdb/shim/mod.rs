@@ -163,7 +163,7 @@ impl Bdb {
         self.shim.check(code).map(|()| (pages, page_size))
     }
 
-    /// Writes committed changes to the disk; with `kilobytes`, only after so much log.
+    /// Writes committed changes to the disk; with `kilobytes`, only after this much log.
     pub(super) fn checkpoint(&self, kilobytes: u32) -> Outcome<()> {
         // SAFETY: the environment is open.
         self.shim.check(unsafe { (self.shim.checkpoint)(self.env.as_ptr(), kilobytes) })

@@ -37,15 +37,16 @@ pub(super) struct Counts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// All calls go through. So many have failed in a row.
+    /// All calls go through. This many have failed in a row.
     Closed { failures: u32 },
     /// No call goes through before `until`, and none while the probe is on its way.
     Open { until: Instant, is_probing: bool },
-    /// A probe has succeeded: so many calls may be on their way at once.
+    /// A probe has succeeded: this many calls may be on their way at once.
     Ramp { width: u32, on_their_way: u32 },
 }
 
-/// The permission of one call.
+/// A permitted call, by the number of the state in which it was permitted: the end of a call from an earlier state changes
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Permit(pub(super) u64);
 

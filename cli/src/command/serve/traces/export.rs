@@ -42,7 +42,7 @@ impl Export {
             .with_endpoint(collector)
             .with_http_client(Client::new())
             .build()?;
-        let exporter = Told {
+        let exporter = LoggingExporter {
             exporter,
             collector: collector.to_owned(),
             log,
@@ -82,7 +82,7 @@ fn resource() -> Resource {
 
 /// The exporter, which tells once that it fails, and once that it does no more.
 #[derive(Debug)]
-struct Told {
+struct LoggingExporter {
     exporter: opentelemetry_otlp::SpanExporter,
     collector: String,
     log: LogFormat,
@@ -90,7 +90,7 @@ struct Told {
     n_lost: AtomicU64,
 }
 
-impl SpanExporter for Told {
+impl SpanExporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let n = batch.len() as u64;
         let done = self.exporter.export(batch).await;

@@ -144,7 +144,7 @@ fn logs_of(sliced: &Sliced, cell: &Cell, times: Times) -> Result<Vec<Packed>> {
         )));
     }
     for (sample, histogram) in cell.samples.iter().zip(&histograms) {
-        let told = match times {
+        let reported = match times {
             Times::Latency => sample.latency_ns,
             Times::Service => sample.paced.as_ref().and_then(|paced| paced.service_ns),
             Times::Lag => sample.paced.as_ref().and_then(|paced| paced.schedule_lag_ns),
@@ -154,7 +154,7 @@ fn logs_of(sliced: &Sliced, cell: &Cell, times: Times) -> Result<Vec<Packed>> {
         let not_started = sample.paced.as_ref().map_or(0, |paced| paced.not_started);
         let most = sample.counts.ops + not_started;
         let too_many = times == Times::Latency && histogram.len() > most;
-        if too_many || !is_told(told, figures(histogram)) {
+        if too_many || !matches_histogram(reported, figures(histogram)) {
             return Err(usage(format!(
                 "{}: the latencies of round {} differ from run.json beside it, so the two files are of different \
                  runs: run the slice again, or copy its folder again",
@@ -167,12 +167,12 @@ fn logs_of(sliced: &Sliced, cell: &Cell, times: Times) -> Result<Vec<Packed>> {
 }
 
 /// Whether the figures of a round are those of its histogram; the mean is given to some digits only.
-fn is_told(told: Option<Latency>, logged: Option<Latency>) -> bool {
-    match (told, logged) {
-        (Some(told), Some(logged)) => {
-            let is_near = (told.mean - logged.mean).abs() <= logged.mean * 1e-6;
-            is_near && Latency { mean: logged.mean, ..told } == logged
+fn matches_histogram(reported: Option<Latency>, logged: Option<Latency>) -> bool {
+    match (reported, logged) {
+        (Some(reported), Some(logged)) => {
+            let is_near = (reported.mean - logged.mean).abs() <= logged.mean * 1e-6;
+            is_near && Latency { mean: logged.mean, ..reported } == logged
         }
-        (told, logged) => told.is_none() && logged.is_none(),
+        (reported, logged) => reported.is_none() && logged.is_none(),
     }
 }

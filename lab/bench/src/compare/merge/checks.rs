@@ -36,12 +36,12 @@ pub(super) fn checks(parts: &[(Slice, Sliced)], whole: &Run) -> Vec<Finding> {
         }
     }
     let mut checks: Vec<Finding> =
-        found.into_iter().map(|found| told(found, parts, parts[0].0.of)).collect();
+        found.into_iter().map(|found| finding_of(found, parts, parts[0].0.of)).collect();
     checks.sort_by_key(|check| check.severity);
     checks
 }
 
-/// Adds a finding of a slice; a finding of another slice with exactly the same words is the same.
+/// Adds a finding; findings with equal text from several slices are merged.
 fn add(found: &mut Vec<SlicedCheck>, check: Finding, number: u32) {
     match found.iter_mut().find(|(known, _)| *known == check) {
         Some((_, numbers)) if numbers.contains(&number) => {}
@@ -61,7 +61,7 @@ fn says(known: &Finding, numbers: &[u32], error: &Finding, number: u32) -> bool 
 }
 
 /// A finding with the slices in which it is true, unless it is true in all.
-fn told((check, numbers): SlicedCheck, parts: &[(Slice, Sliced)], of: u32) -> Finding {
+fn finding_of((check, numbers): SlicedCheck, parts: &[(Slice, Sliced)], of: u32) -> Finding {
     if numbers.len() == parts.len() {
         return check;
     }

@@ -8,9 +8,9 @@ mod cells;
 mod checks;
 mod hit_curves;
 mod logs;
-mod rest;
-mod same;
+mod run_fields;
 mod searches;
+mod slice_match;
 mod targets;
 
 pub(super) use targets::add_observed;
@@ -49,22 +49,22 @@ pub fn is_of_one_plan(runs: &[&Run]) -> bool {
 /// A usage error where a run is no slice, or where slices are the same or of different plans. Also where latency logs
 /// are missing or incomplete.
 pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
-    let parts = same::slices(slices)?;
+    let parts = slice_match::slices(slices)?;
     let first = &parts[0].1.run;
     let (mut cells, histograms) = cells::merged(&parts)?;
     steady::examine(&mut cells);
     let started = parts.iter().map(|(_, sliced)| &sliced.run.started).min();
     let mut run = Run {
-        argv: rest::argv(&first.argv),
+        argv: run_fields::argv(&first.argv),
         started: started.unwrap_or(&first.started).clone(),
         duration_s: parts.iter().map(|(_, sliced)| sliced.run.duration_s).sum(),
         interrupted: parts.iter().any(|(_, sliced)| sliced.run.interrupted),
-        notes: rest::notes(&parts),
+        notes: run_fields::notes(&parts),
         advice: Vec::new(),
         rounds_ended: None,
         targets: targets::targets(&parts),
         cells,
-        floors: rest::floors(&parts),
+        floors: run_fields::floors(&parts),
         searches: searches::searches(&parts),
         hit_curves: hit_curves::hit_curves(&parts),
         usage: Vec::new(),
@@ -73,7 +73,7 @@ pub fn merge(slices: Vec<Sliced>) -> Result<Outcome> {
         checks: Vec::new(),
         article: None,
         slice: None,
-        slices: parts.iter().map(|(slice, sliced)| same::part(slice, &sliced.run)).collect(),
+        slices: parts.iter().map(|(slice, sliced)| slice_match::part(slice, &sliced.run)).collect(),
         ..first.clone()
     };
     run.checks = checks::checks(&parts, &run);

@@ -19,7 +19,7 @@ use trial::Trial;
 
 pub(super) use steps::notes;
 
-/// The least TTL that is tried, whatever finer steps a target knows: so much time can pass between two calls on a busy
+/// The least TTL that is tried, whatever finer steps a target knows: this much time can pass between two calls on a busy
 /// machine.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// A trial that would wait longer than this is left out: a stack whose local tier keeps its copies for ten seconds.

@@ -13,7 +13,7 @@ use crate::target::Target;
 
 /// The number of keys of each kind.
 const KEYS: usize = 8;
-/// Every second key has a value as long as the plan's longest, up to so many bytes: a store may treat large values
+/// Every second key has a value as long as the plan's longest, up to this many bytes: a store may treat large values
 /// differently.
 const LONGEST_VALUE: usize = 256 << 10;
 /// These values take at most such a part of the plan's bytes, so that a cache into which the plan fits has room for

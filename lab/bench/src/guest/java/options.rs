@@ -103,7 +103,7 @@ pub(super) struct Guava {
     /// Bytes that keys, values and 150 bytes for each entry may take before entries are dropped: the `maximumWeight`.
     #[serde(serialize_with = "bytes")]
     size: Option<ByteSize>,
-    /// The `concurrencyLevel`: each of so many segments, rounded up to a power of two, has a lock and an equal part of
+    /// The `concurrencyLevel`: each of this many segments, rounded up to a power of two, has a lock and an equal part of
     /// the size. With 1 the cache is an exact LRU.
     concurrency: u16,
     /// The one expiry of all entries. Without it: no expiry.

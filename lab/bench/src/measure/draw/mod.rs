@@ -114,7 +114,7 @@ impl DrawPlan<'_> {
             && self.writers <= self.dataset.keys.count()
     }
 
-    /// The draws that make so many operations, the last one whole.
+    /// The draws that make this many operations, the last one whole.
     fn draws(&self, operations: u64) -> u64 {
         match (self.work, self.source.recording) {
             (Work::Replayed { .. }, Some(recording)) => recording.requests_of(operations),

@@ -27,7 +27,7 @@ pub(super) struct Lane<'a, B> {
 }
 
 impl<'a, B: Begun> Lane<'a, B> {
-    /// A connection with room for so many requests of so many keys.
+    /// A connection with room for this many requests of this many keys.
     pub(super) fn new(
         session: &'a mut dyn Session,
         number: u32,
@@ -83,7 +83,7 @@ impl<'a, B: Begun> Lane<'a, B> {
     }
 }
 
-/// The kind of a recorded request of so many keys.
+/// The kind of a recorded request of this many keys.
 pub(super) fn many(n_ops: usize) -> Option<Operation> {
     (n_ops > 1).then_some(Operation::GetMany)
 }
@@ -98,7 +98,7 @@ pub(super) fn pipeline_of(session: &mut dyn Session) -> &mut dyn Pipeline {
 pub(super) struct Outstanding<B> {
     slots: Vec<Slot<B>>,
     free: Vec<usize>,
-    /// The operations of all slots, so many for each.
+    /// The operations of all slots, this many for each.
     ops: Vec<Op>,
     /// Whether each of them has been answered, in a request of many keys.
     found: Vec<bool>,
@@ -309,7 +309,7 @@ impl<B: Begun> Inbox<'_, '_, B> {
         let ended = match (request, answer) {
             (Operation::SetMany, Answer::Outcome { place, outcome }) => {
                 let mut outcomes = Outcomes::new(self.judge, ops, found, slot.done);
-                let failed = outcomes.told(place, outcome, self.engine);
+                let failed = outcomes.record(place, outcome, self.engine);
                 slot.done = outcomes.done;
                 if let Some(is_lost) = failed {
                     let op = ops[place];

@@ -341,7 +341,7 @@ impl<'a, P: Pace> Driver<'a, P> {
         true
     }
 
-    /// Puts the next request of a lane, of so many operations, into the memory of its session.
+    /// Puts the next request of a lane, of this many operations, into the memory of its session.
     fn send(&mut self, at: u32, n_ops: usize, begun: P::Begun) {
         let lane = &mut self.lanes[at as usize];
         let (first, end) = (lane.next, lane.next + n_ops);

@@ -103,7 +103,7 @@ impl Arrivals {
     }
 }
 
-/// The place of operation `n` in a cycle of so many.
+/// The place of operation `n` in a cycle of this many.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "below a length")]
 fn place(n: u64, length: usize) -> usize {

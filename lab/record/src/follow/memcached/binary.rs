@@ -388,7 +388,7 @@ impl Binary {
 
 /// What was done with the bytes of a request.
 enum Taken {
-    /// So many bytes are taken.
+    /// This many bytes are taken.
     Bytes(usize),
     /// The request is known once it has this many bytes.
     Needs(usize),

@@ -1,10 +1,9 @@
 //! Charts as still pictures: SVG for files and for the page without a script, and PNG. Both are written from one list
 //! of lines, marks and texts.
 //!
-//! The list is made here and not by a drawing library. `plotters` was tried: it puts its legend over the lines, cuts
-//! a dashed line into pieces, and knows ticks only at its own figures. It can neither describe a picture for readers
-//! who cannot see it, nor leave a colour to the page's choice of light and dark. The only library function that charts
-//! need is an axis, which is `scale.rs`.
+//! The list is made here and not by a drawing library. A picture needs its legend beside the lines, whole dashed lines, ticks at
+//! figures that it chooses, a description for readers who cannot see it, and colours that follow the page's choice of light and
+//! dark. `plotters` can do none of these, and the one thing left for it would be an axis, which is `scale.rs`.
 
 mod bars;
 mod canvas;

@@ -43,7 +43,7 @@ impl HitLimit {
 pub struct Hottest {
     /// The most read first.
     pub keys: Vec<HotKey>,
-    /// Each of the shares may be larger by so much; 0 where they are exact.
+    /// Upper bound on how much each share is overstated; 0 where they are exact.
     pub error: f64,
 }
 

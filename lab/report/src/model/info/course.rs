@@ -42,6 +42,6 @@ pub struct Reuse {
     pub keys: Vec<(f64, f64)>,
     /// The same in bytes of these entries; empty where no sizes were recorded.
     pub bytes: Vec<(f64, f64)>,
-    /// Distances below so many keys are not told apart.
+    /// Distances below this many keys are not told apart.
     pub finest_keys: f64,
 }

@@ -230,9 +230,9 @@ pub struct Popularity {
 pub struct Zipf {
     /// The exponent.
     pub exponent: Estimate,
-    /// The fit is of keys with so many reads and more.
+    /// The fit is of keys with this many reads and more.
     pub least_reads: u32,
-    /// The share of the keys that have so many.
+    /// The share of the keys that have this many.
     pub keys: f64,
     /// The largest difference between the law and the counts, as a share of these keys (Kolmogorov-Smirnov).
     pub distance: f64,

@@ -65,7 +65,7 @@ fn read(input: &mut dyn BufRead, rows: &mut Rows<'_>) -> Result<(), Stop> {
     let mut lines = Lines::new(&mut input);
     let Some(header) = Header::find(&mut lines, &rows.names)? else { return Ok(()) };
     let header = header.map_err(TraceFault::from)?;
-    rows.tell_columns(header.told());
+    rows.tell_columns(header.as_text());
     let has_requests = header.has(Heading::Request);
     let unit = unit_of(rows.unit, header.columns.unit(), header.has(Heading::Time));
     let unit = unit.map_err(|reason| TraceFault::Structure { reason })?;
@@ -188,9 +188,9 @@ impl Header {
         self.columns.has(heading)
     }
 
-    fn told(&self) -> String {
+    fn as_text(&self) -> String {
         let names: Vec<&[u8]> = self.names.iter().map(Vec::as_slice).collect();
-        self.columns.told(&names)
+        self.columns.in_order(&names)
     }
 
     /// The operation in a line, and its number of repetitions. A key with quotes in it is put together in `unquoted`.

@@ -36,7 +36,7 @@ fn fill_key(input: &mut dyn BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
     key_len.map_or(Ok(false), |len| fill(input, bytes, len))
 }
 
-/// Appends so many bytes; false where fewer are left.
+/// Appends this many bytes; false where fewer are left.
 fn fill(input: &mut dyn BufRead, bytes: &mut Vec<u8>, len: usize) -> io::Result<bool> {
     Ok(input.take(len as u64).read_to_end(bytes)? == len)
 }

@@ -93,7 +93,7 @@ pub(super) fn parse_header(bytes: &[u8; LEN]) -> Result<About, String> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Record<'a> {
     Row(Row<'a>),
-    /// So many rows were not recorded here.
+    /// This many rows were not recorded here.
     Dropped(u64),
     /// So much was done with keys that are not in the sample.
     Others(OtherKeys),

@@ -93,7 +93,7 @@ impl Journal {
         self.append(&Record::Row(*row))
     }
 
-    /// Notes that so many rows were not recorded, because writing fell behind.
+    /// Notes that this many rows were not recorded, because writing fell behind.
     pub fn drop_rows(&mut self, n_rows: u64) -> io::Result<()> {
         self.append(&Record::Dropped(n_rows))
     }

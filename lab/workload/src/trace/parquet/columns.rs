@@ -18,7 +18,7 @@ pub(super) struct Column {
     row: usize,
     value: usize,
     meaning: Meaning,
-    /// What a whole number counts: so many, over so many.
+    /// The value of one unit of the stored number, as numerator and denominator.
     ratio: (i128, i128),
 }
 
@@ -73,7 +73,7 @@ impl Column {
         })
     }
 
-    /// Reads the next batch of so many rows. Fewer rows are an error.
+    /// Reads the next batch of this many rows. Fewer rows are an error.
     pub(super) fn fill(&mut self, n_rows: usize) -> Result<()> {
         macro_rules! read {
             ($reader:expr, $values:expr) => {{

@@ -52,7 +52,7 @@ impl Fields {
             fields.push(Field { heading, place, meaning, defined: column.max_def_level() });
         }
         let has_requests = headings.has(Heading::Request);
-        Ok(Self { columns: fields, has_requests, told: headings.told(&names) })
+        Ok(Self { columns: fields, has_requests, told: headings.in_order(&names) })
     }
 
     /// The unit of the column of times: the one that its type or its name tells, or the one that was typed. A type tells more than a

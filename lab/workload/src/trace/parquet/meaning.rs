@@ -87,7 +87,7 @@ impl Meaning {
         }
     }
 
-    /// What a whole number of the file counts in this column: so many of its unit, over so many.
+    /// The value of one unit of a stored whole number in this column, as numerator and denominator.
     pub(super) fn ratio(self, heading: Heading) -> (i128, i128) {
         match (self, heading) {
             (Self::Decimal { over }, _) => (1, over),

@@ -225,7 +225,7 @@ fn whole<N: TryFrom<i128> + Into<u64> + Copy>(
     };
     let limit: u64 = limit.into();
     let within = N::try_from(number).ok().filter(|number| (*number).into() <= limit);
-    let unlike = || format!("{what} {} is not a whole number up to {limit}", told(cell));
+    let unlike = || format!("{what} {} is not a whole number up to {limit}", as_text(cell));
     within.map(Some).ok_or_else(unlike)
 }
 
@@ -251,7 +251,7 @@ fn named<N>(
             let unknown = || format!("no {what} `{}`", shown(name));
             parse(name).map(Some).ok_or_else(unknown)
         }
-        Cell::Integer(_) | Cell::Float(_) => Err(format!("{what} {} is no name", told(cell))),
+        Cell::Integer(_) | Cell::Float(_) => Err(format!("{what} {} is no name", as_text(cell))),
     }
 }
 
@@ -274,7 +274,7 @@ fn hash_of(cell: Cell<'_>) -> Result<Option<u64>, String> {
             "key {number} is a float beyond {EXACT}, and floats have lost the digits there; write keys as whole numbers"
         )),
         Cell::Float(_) | Cell::Bytes(_) => {
-            Err(format!("key_hash {} is no whole number", told(cell)))
+            Err(format!("key_hash {} is no whole number", as_text(cell)))
         }
     }
 }
@@ -288,7 +288,7 @@ fn key_of(cell: Cell<'_>) -> Result<Option<Key<'_>>, String> {
 }
 
 /// A cell in a message.
-fn told(cell: Cell<'_>) -> String {
+fn as_text(cell: Cell<'_>) -> String {
     match cell {
         Cell::Missing => "nothing".into(),
         Cell::Integer(number) => number.to_string(),

@@ -30,14 +30,14 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
         if let Some((first, other)) = parts.first()
             && (slice.plan != first.plan || slice.of != first.of || slice.rounds != first.rounds)
         {
-            let (theirs, other) = (told(first), other.folder.display());
+            let (theirs, other) = (slice_name(first), other.folder.display());
             return Err(usage(format!(
                 "{shown} and {other} are slices of two plans: {} and {theirs}; merge the slices of one command",
-                told(&slice)
+                slice_name(&slice)
             )));
         }
         if let Some((_, other)) = parts.iter().find(|(known, _)| known.number == slice.number) {
-            let (slice, other) = (told(&slice), other.folder.display());
+            let (slice, other) = (slice_name(&slice), other.folder.display());
             return Err(usage(format!("{shown} and {other} are the same {slice}; name each once")));
         }
         parts.push((slice, sliced));
@@ -49,7 +49,7 @@ pub(super) fn slices(runs: Vec<Sliced>) -> Result<Vec<(Slice, Sliced)>> {
     Ok(parts)
 }
 
-fn told(Slice { number, of, rounds, plan }: &Slice) -> String {
+fn slice_name(Slice { number, of, rounds, plan }: &Slice) -> String {
     format!("slice {number}/{of} of plan {plan} ({})", count(*rounds, "round"))
 }
 

@@ -3,7 +3,7 @@
 use larder_report::Usage;
 
 /// Adds up the series of each target. `place` maps the slot of a turn to the place of its target in the run.
-pub(crate) fn together(series: Vec<Usage>, place: impl Fn(u32) -> u32) -> Vec<Usage> {
+pub(crate) fn sum_by_target(series: Vec<Usage>, place: impl Fn(u32) -> u32) -> Vec<Usage> {
     let mut targets: Vec<Usage> = Vec::new();
     for mut one in series {
         for turn in one.turn_target.iter_mut().flatten() {
@@ -65,7 +65,7 @@ mod tests {
             of(UsageOf::Servers, Some("b:"), &[Some(5)]),
             of(UsageOf::Machine, None, &[Some(7)]),
         ];
-        let all = together(series, |slot| slot / 2);
+        let all = sum_by_target(series, |slot| slot / 2);
         let rss: Vec<_> = all.iter().map(|usage| usage.rss_bytes.clone()).collect();
         let one = |bytes| vec![Some(bytes)];
         assert_eq!(rss, [one(1), vec![Some(11), None], one(5), one(7)]);

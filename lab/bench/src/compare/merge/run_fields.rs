@@ -2,18 +2,18 @@
 
 use larder_report::{Floor, Run, Slice};
 
-use super::{Sliced, same, targets};
+use super::{Sliced, slice_match, targets};
 use larder_analysis::alike::{are_alike, circumstances};
 
 /// The notes of all slices, each once, and the notes on the merging.
 pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
-    for note in parts.iter().flat_map(|(_, sliced)| told(&sliced.run)) {
+    for note in parts.iter().flat_map(|(_, sliced)| notes_of(&sliced.run)) {
         if !notes.contains(note) {
             notes.push(note.clone());
         }
     }
-    notes.extend(same::notes(parts));
+    notes.extend(slice_match::notes(parts));
     notes.extend(targets::notes(parts));
     if parts.iter().any(|(_, sliced)| !sliced.run.usage.is_empty()) {
         let note = "only the slices show the use of client and servers from second to second: each slice had a clock \
@@ -24,7 +24,7 @@ pub(super) fn notes(parts: &[(Slice, Sliced)]) -> Vec<String> {
 }
 
 /// The notes of a slice, with the sentence on the end of its rounds: in the whole, each slice has its own.
-fn told(run: &Run) -> impl Iterator<Item = &String> {
+fn notes_of(run: &Run) -> impl Iterator<Item = &String> {
     run.notes.iter().chain(&run.rounds_ended)
 }
 

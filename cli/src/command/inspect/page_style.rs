@@ -7,7 +7,7 @@ use crate::terminal;
 
 /// The abilities of the reader's terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PageLook {
+pub(super) struct PageStyle {
     pub(super) width: usize,
     pub(super) colour: bool,
     /// Otherwise the page uses only ASCII.
@@ -18,7 +18,7 @@ pub(super) struct PageLook {
 const BLOCKS: &[char] = &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: &[char] = &['.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
-impl PageLook {
+impl PageStyle {
     /// The look of standard output now.
     pub(super) fn of_stdout() -> Self {
         let style = terminal::style();

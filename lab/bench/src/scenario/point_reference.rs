@@ -10,7 +10,7 @@ use larder_workload::{Count, SizeSpec, WorkloadSpec, text};
 /// The coordinates of a point. A coordinate that is left out is not swept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct At {
+pub struct PointReference {
     /// Length of keys.
     #[serde(deserialize_with = "text")]
     pub key_size: Option<SizeSpec>,
@@ -25,7 +25,7 @@ pub struct At {
     pub threads: Option<Count>,
 }
 
-impl At {
+impl PointReference {
     /// The point, with the names of coordinates that a run uses.
     pub(crate) fn point(&self) -> Point {
         let sizes = [("data_size", &self.data_size), ("key_size", &self.key_size)];
@@ -74,7 +74,7 @@ impl At {
     }
 }
 
-impl fmt::Display for At {
+impl fmt::Display for PointReference {
     /// Writes the point as in the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size =

@@ -25,7 +25,7 @@ const MOST_LINKS: usize = 40;
 /// The unfinished files of [`write_for_long`]; `None` before the first.
 static UNFINISHED: Mutex<Option<Vec<PathBuf>>> = Mutex::new(None);
 
-/// Writes a file beside `path`, and gives it that name once it is whole and on the disk. A file of before stays until
+/// Writes a file beside `path`, and gives it that name once it is whole and on the disk. The existing file stays until
 /// then. A link stays, and the file that it leads to is written.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use super::tally::Tallies;
 use super::worker::{Share, Worker};
 
 /// The threads of a phase, and their work.
-pub(super) struct Crew<'p> {
+pub(super) struct PhaseThreads<'p> {
     pub(super) plan: &'p PhasePlan<'p>,
     pub(super) draws: DrawPlan<'p>,
     pub(super) orders: Orders<'p>,
@@ -36,7 +36,7 @@ pub(super) struct Worked {
     pub(super) comers: Option<Comers>,
 }
 
-impl Crew<'_> {
+impl PhaseThreads<'_> {
     /// Shares the sessions out among the threads, and lets them work.
     pub(super) fn work(&self, sessions: &mut [Box<dyn Session>]) -> Worked {
         let DrawPlan { dataset, threads, .. } = self.draws;
@@ -50,7 +50,7 @@ impl Crew<'_> {
                 let n_sessions = rest.len().div_ceil((threads - thread) as usize);
                 let own;
                 (own, rest) = rest.split_at_mut(n_sessions);
-                let part = Part { crew: self, thread, sessions: own, first, gate: &gate };
+                let part = Part { threads: self, thread, sessions: own, first, gate: &gate };
                 first += u32::try_from(n_sessions).expect("a plan bounds its sessions");
                 workers.push(scope.spawn(move || part.work()));
             }
@@ -102,7 +102,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 /// One thread's part of a phase.
 struct Part<'p> {
-    crew: &'p Crew<'p>,
+    threads: &'p PhaseThreads<'p>,
     thread: u32,
     sessions: &'p mut [Box<dyn Session>],
     /// The number of its first session among those of all threads.
@@ -113,19 +113,19 @@ struct Part<'p> {
 impl Part<'_> {
     /// Works through the part, between the gates; returns also how long the thread waited for a processor meanwhile.
     fn work(self) -> (Share, Option<u64>) {
-        if self.crew.plan.pin {
+        if self.threads.plan.pin {
             pin_to(self.thread);
         }
-        let crew = self.crew;
-        match &crew.schedule {
-            Some(schedule) => self.work_at(Open::new(schedule, crew.orders.stop)),
+        let threads = self.threads;
+        match &threads.schedule {
+            Some(schedule) => self.work_at(Open::new(schedule, threads.orders.stop)),
             None => self.work_at(Closed),
         }
     }
 
     fn work_at<P: Pace>(self, pace: P) -> (Share, Option<u64>) {
-        let Self { crew, thread, sessions, first, gate } = self;
-        let Crew { plan, draws, orders, .. } = crew;
+        let Self { threads, thread, sessions, first, gate } = self;
+        let PhaseThreads { plan, draws, orders, .. } = threads;
         let operations = plan.operations;
         let mut tallies =
             if P::IS_OPEN { Tallies::paced(operations) } else { Tallies::new(operations) };

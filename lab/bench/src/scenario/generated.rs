@@ -6,12 +6,11 @@ use std::path::Path;
 
 use larder_workload::trace::TraceSource;
 
-use super::{hit_ratio, twitter, web};
 use crate::error::{Result, usage};
 
 /// A built-in scenario that is generated from an argument.
 #[derive(Debug)]
-pub struct Made {
+pub struct GeneratedScenario {
     /// The name before the colon.
     pub name: &'static str,
     /// The placeholder of the argument, such as `N`.
@@ -28,19 +27,7 @@ pub struct Made {
     pub(super) make: fn(&str) -> Result<String, String>,
 }
 
-/// The scenarios that are generated from an argument. A new one is a file and a line here.
-pub const MADE: &[Made] = &[web::WEB, twitter::TWITTER, hit_ratio::HIT_RATIO];
-
-impl Made {
-    /// The scenario that a name with or without an argument means; `None` for other names.
-    pub(super) fn find(name: &str) -> Option<(&'static Self, Option<&str>)> {
-        let (name, argument) = match name.split_once(':') {
-            Some((name, argument)) => (name, Some(argument)),
-            None => (name, None),
-        };
-        Some((MADE.iter().find(|made| made.name == name)?, argument))
-    }
-
+impl GeneratedScenario {
     /// The text of the scenario. A relative file is looked up in `folder`.
     pub(super) fn text(&self, argument: Option<&str>, folder: &Path) -> Result<String> {
         let Self { name, argument: word, needs, .. } = self;

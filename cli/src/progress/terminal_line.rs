@@ -14,7 +14,7 @@ const USUAL: (usize, usize) = (80, 24);
 
 /// The abilities of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct TerminalAbilities {
     pub(super) columns: usize,
     pub(super) rows: usize,
     pub(super) colour: bool,
@@ -22,7 +22,7 @@ pub(super) struct Look {
     pub(super) unicode: bool,
 }
 
-impl Look {
+impl TerminalAbilities {
     /// The look of standard error now; `None` where it is not a terminal, or is a terminal that cannot redraw.
     pub(super) fn of_stderr() -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
@@ -107,7 +107,7 @@ impl Line {
     }
 
     /// The line as text for the terminal, cut to `columns`.
-    pub(super) fn text(&self, look: Look, columns: usize) -> String {
+    pub(super) fn text(&self, look: TerminalAbilities, columns: usize) -> String {
         let whole = self.width() <= columns;
         let mut left = if whole { columns } else { columns.saturating_sub(1) };
         let mut line = String::new();
