@@ -8,6 +8,7 @@ use crate::{Case, NOTHING};
 
 pub(crate) const CASES: &[Case] = &[
     (NOTHING, "every_package_has_the_version_of_the_program", versions),
+    (NOTHING, "the_readme_installs_what_is_released", install_lines),
     (NOTHING, "every_loader_of_the_library_asks_for_this_version", library_names),
     (NOTHING, "the_changelog_has_a_heading_of_the_version", changelog),
     (NOTHING, "every_crate_for_the_registry_is_packed_whole", crates),
@@ -46,6 +47,23 @@ fn versions() {
     for (_, name) in CRATES {
         let line = format!("{name} = {{ version = \"{VERSION}\"");
         assert!(manifest.contains(&line), "Cargo.toml needs {line}");
+    }
+}
+
+/// `cargo binstall` and `pip` take the names of packages, which are not the name of the program.
+fn install_lines() {
+    let readme = text_of("README.md");
+    let wheel = text_of("packaging/release");
+    let (package, wheel_name) = (env!("CARGO_PKG_NAME"), "larder-cache-cli");
+    assert!(wheel.contains(wheel_name), "packaging/release makes no wheel {wheel_name}");
+    for line in [
+        format!("$ cargo binstall --git ADDRESS_OF_THE_REPOSITORY {package}\n"),
+        format!("$ pip install {wheel_name}\n"),
+        format!("larder_{VERSION}_amd64.deb"),
+        format!("larder-{VERSION}-x86_64-unknown-linux-gnu.tar.gz"),
+        format!("larder-{VERSION}-image.tar"),
+    ] {
+        assert!(readme.contains(&line), "README.md needs {line}");
     }
 }
 
