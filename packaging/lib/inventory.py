@@ -23,6 +23,20 @@ from typing import Any
 
 Package = dict[str, Any]
 
+# The libraries in C whose sources crates bring: name, package, CPE without its version, and the header that defines the version
+# with the names of its parts. The SBOM names them, because faults are published for them and not for the crates.
+VENDORED = {
+    "libsqlite3-sys": ("SQLite", "pkg:generic/sqlite", "cpe:2.3:a:sqlite:sqlite", "sqlite3/sqlite3.h", ["SQLITE_VERSION"]),
+    "liblzma-sys": ("XZ Utils", "pkg:github/tukaani-project/xz", "cpe:2.3:a:tukaani:xz", "xz/src/liblzma/api/lzma/version.h",
+                    ["LZMA_VERSION_MAJOR", "LZMA_VERSION_MINOR", "LZMA_VERSION_PATCH"]),
+    "lmdb-master-sys": ("LMDB", "pkg:github/LMDB/lmdb", None, "lmdb/libraries/liblmdb/lmdb.h",
+                        ["MDB_VERSION_MAJOR", "MDB_VERSION_MINOR", "MDB_VERSION_PATCH"]),
+    "zstd-sys": ("Zstandard", "pkg:github/facebook/zstd", "cpe:2.3:a:facebook:zstandard", "zstd/lib/zstd.h",
+                 ["ZSTD_VERSION_MAJOR", "ZSTD_VERSION_MINOR", "ZSTD_VERSION_RELEASE"]),
+}
+# Crates that compile C or assembly of their own.
+OWN_C = {"ring"}
+
 NOTICE = re.compile(r"(licen[cs]e|copying|notice|copyright|unlicense)", re.IGNORECASE)
 APACHE = "Apache-2.0"
 RULE = "=" * 100
@@ -65,6 +79,18 @@ def purl(package: Package) -> str:
     return f"pkg:cargo/{package['name']}@{package['version']}"
 
 
+def vendored(package: Package) -> list[dict[str, Any]]:
+    """The library in C that a crate brings, as components of the SBOM."""
+    name, url, cpe, header, parts = VENDORED[package["name"]]
+    text = (Path(package["manifest_path"]).parent / header).read_text(errors="replace")
+    found = [re.search(rf'^#define\s+{part}\s+"?([0-9.]+)"?\s*$', text, re.MULTILINE) for part in parts]
+    if not all(found):
+        sys.exit(f"{package['name']}: {header} defines not all of {', '.join(parts)}")
+    version = ".".join(part[1] for part in found)
+    made = {"type": "library", "bom-ref": f"{url}@{version}", "name": name, "version": version, "purl": f"{url}@{version}"}
+    return [made | {"cpe": f"{cpe}:{version}:*:*:*:*:*:*:*"} if cpe else made]
+
+
 def component(package: Package) -> dict[str, Any]:
     made = {
         "type": "library",
@@ -79,12 +105,19 @@ def component(package: Package) -> dict[str, Any]:
         made["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
     if package["checksum"]:
         made["hashes"] = [{"alg": "SHA-256", "content": package["checksum"]}]
+    if package["within"] and package["name"] in VENDORED:
+        made["components"] = vendored(package)
     return made
 
 
 def sbom(options: argparse.Namespace, packages: list[Package]) -> dict[str, Any]:
     """The bill of materials; the same sources give the same bytes."""
     refs = {package["id"]: purl(package) for package in packages}
+    [compiler] = {package["id"] for package in packages if package["name"] == "cc"} or [None]
+    unknown = [package["name"] for package in packages if package["within"] and compiler in package["edges"]
+               and package["name"] not in OWN_C | VENDORED.keys()]
+    if unknown:
+        sys.exit(f"add to VENDORED or OWN_C of inventory.py what these crates compile in C: {', '.join(unknown)}")
     [root] = [package for package in packages if package["name"] == options.package]
     moment = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.UTC)
     parts = [component(package) for package in packages if package is not root]
