@@ -89,7 +89,8 @@ impl<P: Policy> Cache<P> {
             Use::Change if is_there && !is_expired => {
                 self.policy.store(step.key, step.size_in(self.measure));
             }
-            Use::Fill if is_there && !is_expired => self.fill(step),
+            // An entry that has expired since its read is stored anew: the set may be no fill, but an update.
+            Use::Fill if is_there => self.fill(step),
             Use::Renew if is_there && !is_expired => self.expire(step),
             Use::Drop if is_there => self.policy.remove(step.key),
             Use::Add | Use::Change | Use::Fill | Use::Renew | Use::Drop => {}

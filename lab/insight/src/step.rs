@@ -62,7 +62,8 @@ pub enum Use {
     /// Stores the key, whether it is there or not.
     Write,
     /// Gives the entry that the read before stored after its miss its size and its TTL: the application stores once, and so does a cache
-    /// that fills at the read. In a cache that had the key, the application would store nothing.
+    /// that fills at the read. In a cache that had the key, the application would store nothing. An entry that has expired since the
+    /// read is stored anew, because a recording without answers does not tell a fill from an update.
     Fill,
     /// Stores the key where it is not there.
     Add,

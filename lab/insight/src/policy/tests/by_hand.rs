@@ -119,6 +119,23 @@ fn an_entry_is_a_miss_once_its_ttl_is_over_and_is_then_filled_again() {
 }
 
 #[test]
+fn a_set_that_may_be_an_update_ends_the_ttl_of_the_entry_before() {
+    let of = |at, usage, ttl| Step { at, ttl, ..step(0, usage, 1) };
+    let steps = [
+        of(0, Use::Read, 10),  // a miss, which is filled until 10
+        of(0, Use::Fill, 10),  // the recorded fill
+        of(5, Use::Renew, 50), // until 55
+        of(9, Use::Read, 10), // a hit, after which the recorded application stored something, for whatever reason
+        of(90, Use::Fill, 0), // after the entry has expired, and for ever
+        of(99, Use::Read, 0), // a hit
+    ];
+    for hits in [hits::<Lru>(&steps, 1), hits::<Fifo>(&steps, 1), hits::<S3Fifo>(&steps, 4)] {
+        assert_eq!(hits, [false, true, true]);
+    }
+    assert_eq!(optimal(&steps, 1), 2);
+}
+
+#[test]
 fn what_cannot_be_stored_or_is_not_there_changes_nothing() {
     let of = |usage, size| step(0, usage, size);
     let steps = [
