@@ -38,11 +38,11 @@ fn main() -> Result<()> {
             let hit = session.get(KEY, &mut found).expect("the server answers");
             assert!(hit.is_some() && found.len() == len, "a miss");
         };
-        take_turns(&format!("get {len} bytes"), get, ping);
+        take_turns(400, &format!("get {len} bytes"), get, ping);
         let set = || {
             session.set(KEY, &value, &options).expect("the server answers");
         };
-        take_turns(&format!("set {len} bytes"), set, ping);
+        take_turns(400, &format!("set {len} bytes"), set, ping);
     }
     many_keys(&mut *session)
 }
@@ -65,6 +65,6 @@ fn many_keys(session: &mut dyn Session) -> Result<()> {
             assert!(session.borrow_mut().get(key, &mut found).expect("an answer").is_some());
         }
     };
-    turns::take_turns_of(4, &format!("{MANY} keys at once"), at_once, one_by_one);
+    take_turns(4, &format!("{MANY} keys at once"), at_once, one_by_one);
     Ok(())
 }

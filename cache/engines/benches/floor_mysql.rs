@@ -55,11 +55,11 @@ fn against_nothing(session: &mut dyn Session, url: &StoreUrl) -> Result<()> {
             let hit = session.get(KEY, &mut found).expect("mysql answers");
             assert!(hit.is_some() && found.len() == value_len, "a miss");
         };
-        take_turns(&format!("get {value_len} bytes"), get, &mut floor);
+        take_turns(400, &format!("get {value_len} bytes"), get, &mut floor);
         let set = || {
             session.set(KEY, &value, &options).expect("mysql answers");
         };
-        take_turns(&format!("set {value_len} bytes"), set, &mut floor);
+        take_turns(400, &format!("set {value_len} bytes"), set, &mut floor);
     }
     Ok(())
 }

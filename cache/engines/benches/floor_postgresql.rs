@@ -50,7 +50,7 @@ fn compare(url: &str, socket: &str, value_len: usize) -> Result<()> {
         let hit = session.get(KEY, &mut found).expect("postgres answers");
         assert!(hit.is_some() && found.len() == value_len, "a miss");
     };
-    take_turns(&format!("get {value_len} bytes"), get, || bare.get(value_len));
+    take_turns(400, &format!("get {value_len} bytes"), get, || bare.get(value_len));
     session.delete(KEY)?;
     Ok(())
 }
@@ -78,7 +78,7 @@ fn batches(url: &str) -> Result<()> {
         let key = batch[one.next().unwrap_or_default()];
         assert!(single.get(key, &mut found).expect("postgres answers").is_some());
     };
-    take_turns("a key alone, and of 100", one_by_one, at_once);
+    take_turns(400, "a key alone, and of 100", one_by_one, at_once);
     batch.iter().try_for_each(|key| single.delete(key).map(drop))
 }
 

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-#[cfg(feature = "redis")]
-use larder_host::tls;
 use larder_store::{Error, Result};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -20,18 +18,4 @@ pub(crate) fn read(engine: &'static str, option: &str, path: &str) -> Result<Vec
         return Err(Error::InvalidOptions { engine, reason });
     }
     Ok(pem)
-}
-
-/// The authorities that this system trusts, in PEM, without those that cannot be used.
-#[cfg(feature = "redis")]
-pub(crate) fn of_system_in_pem() -> Vec<u8> {
-    use base64::Engine as _;
-
-    let is_usable =
-        |der: &CertificateDer<'_>| rustls::RootCertStore::empty().add(der.clone()).is_ok();
-    let in_pem = |der: CertificateDer<'_>| {
-        let text = base64::engine::general_purpose::STANDARD.encode(der);
-        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
-    };
-    tls::of_system().into_iter().filter(is_usable).map(in_pem).collect::<String>().into_bytes()
 }

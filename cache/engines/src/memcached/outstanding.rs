@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use larder_protocol::meta::ReplyFlags;
 use larder_protocol::meta::arithmetic::Changed;
@@ -339,9 +340,9 @@ impl NodePeer {
 impl Peer for NodePeer {
     type SentRequest = SentRequest;
 
-    fn open(&mut self) -> Result<Socket> {
-        let socket = self.node.connect(self.shared.terms().timeout);
-        let socket = socket.map_err(|error| self.failed(error))?;
+    fn open(&mut self, within: Duration) -> Result<Socket> {
+        let socket = self.node.connect(within);
+        let socket = socket.map_err(|error| self.failed(error, within))?;
         self.shared.count_connection();
         Ok(socket)
     }
@@ -415,8 +416,12 @@ impl Peer for NodePeer {
         self.line_len = 0;
     }
 
-    fn failed(&self, source: io::Error) -> Error {
-        errors::failed(&self.node, self.shared.terms().timeout, source)
+    fn failed(&self, source: io::Error, waited: Duration) -> Error {
+        errors::failed(&self.node, waited, source)
+    }
+
+    fn no_end(&self, behind: &[u8]) -> Error {
+        errors::no_end(&self.node, behind)
     }
 
     fn unasked(&self, received: &[u8]) -> Error {

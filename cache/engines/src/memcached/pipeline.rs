@@ -299,7 +299,7 @@ fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, 
         Wire::Text => text::set::encode_header(link.output(), request),
         Wire::Meta => meta::set::encode_header(link.output(), request),
     }
-    link.add_value(value, LINE_END);
+    link.add_value(value, |out| out.extend_from_slice(LINE_END));
 }
 
 /// Adds a request that stores a number under an absent key.

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use larder_store::{Error, Result};
 
 use super::Peer;
 use super::output::Output;
 use super::outstanding::{End, Outstanding, Role};
+use super::patience::Patience;
 use crate::socket::Socket;
 
 /// A link to one node, opened by its first request and again after a failure.
@@ -33,6 +34,7 @@ pub(crate) struct Link<P: Peer> {
     n_keys: u32,
     /// The first error of the foremost batch; without requests, the error of bytes that no request asked for.
     pub(super) error: Option<Error>,
+    pub(super) patience: Patience,
     /// The reason why the connection could not be written to. What has arrived before is still read.
     pub(super) failure: Option<io::Error>,
     /// Whether something has arrived, or the first request was asked, since the last look at the clock.
@@ -41,9 +43,10 @@ pub(crate) struct Link<P: Peer> {
 }
 
 impl<P: Peer> Link<P> {
-    pub(super) fn new(peer: P) -> Self {
+    pub(super) fn new(peer: P, patience: Patience) -> Self {
         Self {
             peer,
+            patience,
             socket: None,
             is_open: false,
             output: Output::default(),
@@ -78,15 +81,39 @@ impl<P: Peer> Link<P> {
             self.fail_later(ErrorKind::ConnectionAborted.into());
         }
         if let Some(failure) = &self.failure {
-            return Err(self.peer.failed(same(failure)));
+            return Err(self.failed(same(failure)));
         }
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        self.socket = Some(self.peer.open()?);
+        let Patience { timeout, longest_read, deadline, .. } = self.patience;
+        let left = self.patience.left();
+        if left.is_zero() {
+            return Err(self.failed(ErrorKind::TimedOut.into()));
+        }
+        let mut socket = self.peer.open(left)?;
+        if let Some(longest) = longest_read {
+            let bounded = socket.with_deadlines(longest, timeout);
+            socket = bounded.map_err(|error| self.failed(error))?;
+            socket.begin(deadline);
+        }
+        self.socket = Some(socket);
         self.output = Output::new(self.peer.packet_len());
         self.is_open = true;
         Ok(())
+    }
+
+    /// The error of a connection that the system ended so.
+    pub(super) fn failed(&self, source: io::Error) -> Error {
+        self.peer.failed(source, self.patience.longest())
+    }
+
+    /// Bounds the present call, or no longer.
+    pub(super) fn begin(&mut self, patience: Patience) {
+        self.patience = patience;
+        if let Some(socket) = &mut self.socket {
+            socket.begin(patience.deadline);
+        }
     }
 
     /// The socket, and whether it wants room to write.
@@ -173,11 +200,13 @@ impl<P: Peer> Link<P> {
         (&self.output.bytes, &mut self.peer)
     }
 
-    /// Adds a value and the bytes behind it to the requests. What the socket takes of a large value is not copied.
+    /// Adds a value to the requests, and what `behind` writes. What the socket takes of a large value is not copied.
     #[inline]
-    pub(crate) fn add_value(&mut self, value: &[u8], behind: &[u8]) {
+    pub(crate) fn add_value(&mut self, value: &[u8], behind: impl FnOnce(&mut Vec<u8>)) {
         let socket = self.socket.as_mut().filter(|_| !self.wants_room && self.is_open);
-        if let Err(error) = self.output.add_value(value, behind, socket) {
+        // The node may then read all of it before it answers.
+        let may_wait = self.patience.waits && self.outstanding.is_empty();
+        if let Err(error) = self.output.add_value(value, behind, socket, may_wait) {
             self.fail_later(error);
         }
     }
@@ -229,12 +258,13 @@ impl<P: Peer> Link<P> {
         self.peer.forget();
     }
 
-    /// Whether the node has been silent for longer than `timeout`, as far as earlier looks at the clock show.
-    pub(super) fn is_silent(&mut self, now: Instant, timeout: Duration) -> bool {
+    /// Whether the node has been silent for longer than the timeout, as far as earlier looks at the clock show.
+    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.has_progressed) || !self.is_waiting() {
             self.silent_since = None;
         }
-        self.is_waiting() && now.duration_since(*self.silent_since.get_or_insert(now)) >= timeout
+        let since = *self.silent_since.get_or_insert(now);
+        self.is_waiting() && now.duration_since(since) >= self.patience.timeout
     }
 }
 

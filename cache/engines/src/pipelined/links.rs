@@ -10,16 +10,17 @@ use super::Peer;
 use super::batches::{Batches, Reporter};
 use super::link::Link;
 use super::outstanding::{End, Role};
+use super::patience::Patience;
 use crate::socket::wait_for_any;
 
 /// The links of a session.
 pub(crate) struct Links<P: Peer> {
-    all: Vec<Link<P>>,
-    timeout: Duration,
+    pub(super) all: Vec<Link<P>>,
+    pub(super) patience: Patience,
     watch: Option<Box<dyn Watch>>,
-    batches: Batches,
+    pub(super) batches: Batches,
     /// Answers that no node gives, by the number of their requests.
-    known: VecDeque<(usize, Known)>,
+    pub(super) known: VecDeque<(usize, Known)>,
     /// The links that have a part of the batch that is being put together.
     parts: Vec<usize>,
     /// The entries of that batch that are refused.
@@ -28,7 +29,7 @@ pub(crate) struct Links<P: Peer> {
 }
 
 /// An answer that is known without a node.
-enum Known {
+pub(super) enum Known {
     /// An entry of a batch was refused.
     Refused { place: usize, error: Error },
     /// These were all refused entries of the batch.
@@ -36,11 +37,22 @@ enum Known {
 }
 
 impl<P: Peer> Links<P> {
-    /// Links that are not open, one for each peer. `timeout` is the longest silence of a node.
+    /// Links that are not open, one for each peer, of a caller that does not wait. `timeout` is the longest silence of a node.
     pub(crate) fn new(peers: impl IntoIterator<Item = P>, timeout: Duration) -> Self {
+        Self::of(peers, timeout, false)
+    }
+
+    /// The same, of a caller that waits for each answer.
+    #[cfg(feature = "redis")]
+    pub(crate) fn for_calls(peers: impl IntoIterator<Item = P>, timeout: Duration) -> Self {
+        Self::of(peers, timeout, true)
+    }
+
+    fn of(peers: impl IntoIterator<Item = P>, timeout: Duration, waits: bool) -> Self {
+        let patience = Patience { waits, timeout, longest_read: None, deadline: None };
         Self {
-            all: peers.into_iter().map(Link::new).collect(),
-            timeout,
+            all: peers.into_iter().map(|peer| Link::new(peer, patience)).collect(),
+            patience,
             watch: None,
             batches: Batches::default(),
             known: VecDeque::new(),
@@ -53,13 +65,27 @@ impl<P: Peer> Links<P> {
     /// Adds a link that is not open.
     #[cfg(feature = "redis")]
     pub(crate) fn add(&mut self, peer: P) {
-        self.all.push(Link::new(peer));
+        // A program may have thousands of sessions with one link each.
+        self.all.reserve_exact(1);
+        self.all.push(Link::new(peer, self.patience));
     }
 
     /// The engine's parts of the links, in their order.
     #[cfg(feature = "redis")]
     pub(crate) fn peers(&self) -> impl Iterator<Item = &P> {
         self.all.iter().map(|link| &link.peer)
+    }
+
+    /// The engine's part of a link.
+    #[cfg(feature = "redis")]
+    pub(crate) fn peer(&mut self, link: usize) -> &mut P {
+        &mut self.all[link].peer
+    }
+
+    /// Whether commands of a link wait for their answers.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_waiting(&self, link: usize) -> bool {
+        self.all[link].is_waiting()
     }
 
     /// The number of links.
@@ -84,7 +110,7 @@ impl<P: Peer> Links<P> {
             return Ok(());
         };
         watch.watch(place, socket, wants_room).map_err(|error| {
-            let error = link.peer.failed(error);
+            let error = link.failed(error);
             link.close();
             error
         })
@@ -148,7 +174,7 @@ impl<P: Peer> Links<P> {
         for (place, link) in self.all.iter().enumerate() {
             if let Some((socket, wants_room)) = link.watched() {
                 let watched = watch.watch(place, socket, wants_room);
-                watched.map_err(|error| link.peer.failed(error))?;
+                watched.map_err(|error| link.failed(error))?;
             }
         }
         self.watch = Some(watch);
@@ -239,7 +265,7 @@ impl<P: Peer> Links<P> {
         loop {
             self.polled.clear();
             self.polled.extend(self.all.iter().map(Link::polled));
-            let is_ready = wait_for_any(&mut self.polled, self.timeout);
+            let is_ready = wait_for_any(&mut self.polled, self.patience.left());
             let has_arrived = self.polled.iter().any(|polled| polled.revents & !libc::POLLOUT != 0);
             let mut reporter = Reporter { batches: &mut self.batches, answered };
             for (link, polled) in self.all.iter_mut().zip(&self.polled) {
@@ -262,7 +288,7 @@ impl<P: Peer> Links<P> {
         let now = Instant::now();
         let mut reporter = Reporter { batches: &mut self.batches, answered };
         for link in &mut self.all {
-            if link.is_silent(now, self.timeout) {
+            if link.is_silent(now) {
                 link.give_up(&mut reporter);
             }
         }

@@ -1,8 +1,11 @@
-//! The shared part of engines that send requests without waiting: [`Pipeline`](larder_store::Pipeline).
+//! The conversation of a session with its nodes, shared by engines that speak to servers themselves.
 //!
 //! [`Links`] has a session's links to its nodes, and everything that is not in the bytes on the wire. A [`Link`] has one
 //! socket, the requests that are not sent, and those that are not answered. The engine is the [`Peer`] of each link: it
 //! opens the socket and reads answers.
+//!
+//! A caller of a [`Pipeline`](larder_store::Pipeline) sends requests without waiting. A call that waits is a request on links
+//! of the same kind, and a wait until it is answered ([`waiting`]).
 //!
 //! Nothing here asks for the time, or allocates, for each request. Received bytes stay in the caller's memory. Only the
 //! beginning of an answer that is not whole is kept in the link, so that thousands of sessions are cheap.
@@ -12,27 +15,32 @@ mod link;
 mod links;
 mod output;
 mod outstanding;
+mod patience;
 mod receive;
 mod receive_buffer;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::io;
+use std::time::Duration;
 
-use larder_store::{Answer, Error, Result};
+use larder_store::{Answer, Error, Meta, Result};
 
 use crate::socket::Socket;
 
 pub(crate) use link::Link;
 pub(crate) use links::Links;
+#[cfg(feature = "redis")]
+pub(crate) use output::{LONGEST_COPIED, MANY};
 
 /// The engine's part of one link.
 pub(crate) trait Peer {
     /// A request, as far as its answer cannot be read without it.
     type SentRequest;
 
-    /// Opens a connection, up to the point where it takes requests.
-    fn open(&mut self) -> Result<Socket>;
+    /// Opens a connection, up to the point where it takes requests, within this time.
+    fn open(&mut self, within: Duration) -> Result<Socket>;
 
     /// The most bytes of several requests that the node takes at once, where that matters. A longer request stands alone.
     fn packet_len(&self) -> Option<usize> {
@@ -50,11 +58,14 @@ pub(crate) trait Peer {
     /// Forgets the requests that have no answer, because the connection is lost.
     fn forget(&mut self);
 
-    /// The error of a connection that the system ended so.
-    fn failed(&self, source: io::Error) -> Error;
+    /// The error of a connection that the system ended so. `waited` is the longest wait for an answer.
+    fn failed(&self, source: io::Error, waited: Duration) -> Error;
 
     /// The error of bytes that no request asked for.
     fn unasked(&self, received: &[u8]) -> Error;
+
+    /// The error of a value with these bytes behind it, where its end should be.
+    fn no_end(&self, behind: &[u8]) -> Error;
 
     /// The error of a request behind an answer after which nothing can be read.
     fn lost_behind(&self) -> Error;
@@ -69,6 +80,26 @@ pub(crate) enum Read {
     More(usize),
     /// The beginning of an answer, and the number of bytes that it takes as a whole; 0 where that is not known yet.
     Incomplete(usize),
+    /// The beginning of an answer that is one value. Nothing was passed on.
+    Value(Arriving),
     /// An answer after which nothing can be read.
     Broken(Error),
+}
+
+/// A value that has not arrived as a whole.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    /// The bytes before the value.
+    pub(crate) head_len: usize,
+    pub(crate) value_len: usize,
+    /// The bytes that must stand behind the value, and end the answer.
+    pub(crate) tail: &'static [u8],
+    pub(crate) meta: Meta,
+}
+
+impl Arriving {
+    /// The bytes of the whole answer.
+    fn len(&self) -> usize {
+        self.head_len + self.value_len + self.tail.len()
+    }
 }

@@ -6,10 +6,13 @@ use std::io::{self, ErrorKind};
 use crate::socket::Socket;
 
 /// Up to this length a value is copied into the requests, which then leave together.
-const COPIED_LEN: usize = 32 * 1024;
+pub(crate) const LONGEST_COPIED: usize = 32 * 1024;
+
+/// The same where the call waits until all is sent, and copies none of a longer value.
+const LONGEST_COPIED_IF_WAITING: usize = 4 * 1024;
 
 /// With more bytes of requests than this, a value is not added before some are sent.
-const MANY: usize = 128 * 1024;
+pub(crate) const MANY: usize = 128 * 1024;
 
 /// The memory for requests that is kept when all are sent.
 const KEPT: usize = 2 * MANY;
@@ -19,6 +22,8 @@ const KEPT: usize = 2 * MANY;
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
     n_sent: usize,
+    /// What stands behind the last large value, kept to reuse its memory.
+    behind: Vec<u8>,
     /// The most bytes of several requests that are handed to the socket at once, if the node needs that.
     packet_len: Option<usize>,
     /// With such a limit, the ends of the requests that are not sent as a whole, and of the last that is.
@@ -44,27 +49,50 @@ impl Output {
         }
     }
 
-    /// Adds a value and the bytes behind it. What the socket takes of a large value is not copied. Without a socket
-    /// everything is.
+    /// Adds a value, and what `behind` writes. What the socket takes of a large value is not copied; if the call `may_wait`, all
+    /// of it is sent. Without a socket everything is copied.
     #[inline]
     pub(super) fn add_value(
         &mut self,
         value: &[u8],
-        behind: &[u8],
+        behind: impl FnOnce(&mut Vec<u8>),
         socket: Option<&mut Socket>,
+        may_wait: bool,
     ) -> io::Result<()> {
-        if (value.len() > COPIED_LEN || self.bytes.len() > MANY)
-            && self.packet_len.is_none()
-            && let Some(socket) = socket
-        {
-            return self.send_value(value, behind, socket);
+        let is_copied = if may_wait {
+            value.len() <= LONGEST_COPIED_IF_WAITING
+        } else {
+            value.len() <= LONGEST_COPIED && self.bytes.len() <= MANY
+        };
+        match socket {
+            Some(socket) if !is_copied && self.packet_len.is_none() => {
+                let mut rest = std::mem::take(&mut self.behind);
+                rest.clear();
+                behind(&mut rest);
+                let sent = self.send_value(value, &rest, socket, may_wait);
+                self.behind = rest;
+                sent
+            }
+            _ => {
+                self.bytes.extend_from_slice(value);
+                behind(&mut self.bytes);
+                Ok(())
+            }
         }
-        self.bytes.extend_from_slice(value);
-        self.bytes.extend_from_slice(behind);
-        Ok(())
     }
 
-    fn send_value(&mut self, value: &[u8], behind: &[u8], socket: &mut Socket) -> io::Result<()> {
+    fn send_value(
+        &mut self,
+        value: &[u8],
+        behind: &[u8],
+        socket: &mut Socket,
+        may_wait: bool,
+    ) -> io::Result<()> {
+        if may_wait {
+            let sent = socket.send_slices([&self.bytes[self.n_sent..], value, behind]);
+            self.clear();
+            return sent;
+        }
         let before = self.unsent_bytes();
         let sent = match socket.send_slices_now([&self.bytes[self.n_sent..], value, behind]) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => 0,

@@ -15,7 +15,7 @@ use crate::socket::Socket;
 const STEP: usize = 4 * 1024;
 
 /// The end of a connection.
-enum Loss {
+pub(super) enum Loss {
     /// By the system.
     System(io::Error),
     /// By an answer after which nothing can be read.
@@ -143,6 +143,10 @@ impl<P: Peer> Link<P> {
                     self.needed = needed;
                     return Ok(n_read);
                 }
+                Read::Value(arriving) => {
+                    self.needed = arriving.len();
+                    return Ok(n_read);
+                }
                 Read::Broken(error) => return Err(error),
             }
         }
@@ -155,7 +159,7 @@ impl<P: Peer> Link<P> {
 
     /// Fails all requests, and closes the connection.
     #[cold]
-    fn lose(&mut self, loss: Loss, reporter: &mut Reporter<'_, '_>) {
+    pub(super) fn lose(&mut self, loss: Loss, reporter: &mut Reporter<'_, '_>) {
         let failure = self.failure.take();
         self.close();
         let (mut first, source) = match loss {
@@ -169,7 +173,7 @@ impl<P: Peer> Link<P> {
                 continue;
             }
             let lost = first.take().unwrap_or_else(|| match &source {
-                Some(source) => self.peer.failed(same(source)),
+                Some(source) => self.failed(same(source)),
                 None => self.peer.lost_behind(),
             });
             match end {

@@ -1,83 +1,70 @@
-//! The address of a node, and the beginning of a connection to it.
+//! The address of a node, and the greeting of a connection to it.
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use larder_host::delay_proxy::DelayProxy;
 use larder_host::tls;
 use larder_store::{Error, Result, StoreUrl};
-use redis::io::tcp::TcpSettings;
-use redis::{Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, TlsCertificates};
 use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 
 use super::SCHEME;
-use super::config::RedisConfig;
+use super::config::{RedisConfig, Resp};
 use crate::authorities;
 use crate::network::{self, Place};
+use crate::socket::Encryption;
 
 /// The port of a node whose URL names none.
 pub(super) const DEFAULT_PORT: u16 = 6379;
 
-/// The address of a node, and the beginning of a connection to it.
+/// The address of a node, and the greeting of a connection to it.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// The library's client: the destination of connections, and their first commands.
-    client: Client,
     /// The address of the node itself; connections may go to a relay before it.
     place: Place,
-    /// The certificates that are trusted, if connections are encrypted.
-    tls: Option<Arc<TrustedCertificates>>,
+    delay_proxy: Option<Place>,
+    hello: Arc<Hello>,
+    /// The encryption of connections, if they are encrypted.
+    encryption: Option<Encryption>,
 }
 
-/// The beginning of a connection, the same to every node of a URL.
+/// The greeting of a connection, the same to every node of a URL.
 #[derive(Debug, Clone)]
 pub(super) struct Greeting {
-    redis: RedisConnectionInfo,
-    tls: Option<Arc<TrustedCertificates>>,
+    hello: Arc<Hello>,
+    /// The terms of encrypted connections, if they are encrypted.
+    tls: Option<Arc<ClientConfig>>,
     /// The relay before each node, by the node's address as a person writes it; empty without relays.
     delay_proxies: Vec<(String, SocketAddr)>,
 }
 
-/// The certificates that a connection trusts.
-#[derive(Debug)]
-pub(super) struct TrustedCertificates {
-    /// Certificates of authorities, in PEM; without them, this system's authorities.
-    authorities: Option<Vec<u8>>,
-    /// Whether every certificate is trusted.
-    anybody: bool,
-    /// The system's authorities in PEM, once they are needed: they take time to read.
-    of_system: OnceLock<Vec<u8>>,
-    /// The terms of connections that are not the library's, once one is opened.
-    client: OnceLock<Arc<ClientConfig>>,
+/// What a new connection tells a node.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Hello {
+    pub(super) login: Option<Login>,
+    /// The number of the database.
+    pub(super) db: u32,
+    pub(super) resp: Resp,
 }
 
-impl TrustedCertificates {
-    fn new(authorities: Option<Vec<u8>>, anybody: bool) -> Arc<Self> {
-        Arc::new(Self { authorities, anybody, of_system: OnceLock::new(), client: OnceLock::new() })
-    }
+/// A password, with the name of its user if there is one.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Login {
+    pub(super) user: Option<String>,
+    pub(super) password: String,
+}
 
-    /// The trusted authorities for the library, which without them would read some at each connection.
-    fn in_pem(&self) -> Vec<u8> {
-        match &self.authorities {
-            Some(pem) => pem.clone(),
-            None if self.anybody => Vec::new(),
-            None => self.of_system.get_or_init(authorities::of_system_in_pem).clone(),
-        }
-    }
-
-    /// The terms of a connection that is not the library's.
-    pub(super) fn client(&self) -> Result<Arc<ClientConfig>> {
-        if let Some(client) = self.client.get() {
-            return Ok(Arc::clone(client));
-        }
-        let made = tls::without_resumption(SCHEME, self.authorities.as_deref(), self.anybody)?;
-        Ok(Arc::clone(self.client.get_or_init(|| Arc::new(made))))
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
     }
 }
 
 impl Greeting {
-    /// The greeting that a URL and its options ask for.
+    /// The greeting that a URL and its options ask for. Servers that are started have an authority of their own
+    /// ([`Self::trusting`]).
     pub(super) fn from_url(url: &StoreUrl, config: &RedisConfig) -> Result<Self> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         let has_hosts = !url.hosts().is_empty();
@@ -89,29 +76,31 @@ impl Greeting {
             })?,
             _ => config.db,
         };
-        // An external server need not know the library's name and version.
-        let mut redis = RedisConnectionInfo::default().set_db(db.into()).set_skip_set_lib_name();
-        match (url.user().filter(|user| !user.is_empty()), url.password()) {
+        let login = match (url.user().filter(|user| !user.is_empty()), url.password()) {
             (Some(_), None) => {
                 return Err(invalid("a user without a password; write user:password@".into()));
             }
-            (Some(user), Some(password)) => {
-                redis = redis.set_username(user).set_password(password);
+            (user, Some(password)) => {
+                Some(Login { user: user.map(Into::into), password: password.into() })
             }
-            (None, Some(password)) => redis = redis.set_password(password),
-            (None, None) => {}
-        }
+            (None, None) => None,
+        };
         let authorities =
             config.ca.as_deref().map(|path| authorities::read(SCHEME, "ca", path)).transpose()?;
-        let tls =
-            config.is_encrypted().then(|| TrustedCertificates::new(authorities, config.insecure));
-        Ok(Self { redis, tls, delay_proxies: Vec::new() })
+        let tls = if config.is_encrypted() && has_hosts {
+            Some(tls::without_resumption(SCHEME, authorities.as_deref(), config.insecure)?)
+        } else {
+            None
+        };
+        let hello = Arc::new(Hello { login, db, resp: config.resp });
+        Ok(Self { hello, tls: tls.map(Arc::new), delay_proxies: Vec::new() })
     }
 
-    /// The same greeting, where only this authority is trusted.
-    pub(super) fn trusting(mut self, authority: String) -> Self {
-        self.tls = Some(TrustedCertificates::new(Some(authority.into()), false));
-        self
+    /// The same greeting on encrypted connections, where only this authority is trusted.
+    pub(super) fn trusting(mut self, authority: &str) -> Result<Self> {
+        let tls = tls::without_resumption(SCHEME, Some(authority.as_bytes()), false)?;
+        self.tls = Some(Arc::new(tls));
+        Ok(self)
     }
 
     /// The same greeting, with a relay before each of these nodes; no other node is reached.
@@ -142,23 +131,25 @@ impl Greeting {
     }
 
     /// The number of the database.
-    pub(super) fn db(&self) -> i64 {
-        self.redis.db()
+    pub(super) fn db(&self) -> u32 {
+        self.hello.db
     }
 }
 
 impl Node {
     /// The nodes that a URL names; empty for a managed server.
-    pub(super) fn from_url(url: &StoreUrl, greeting: &Greeting) -> Result<Vec<Self>> {
+    pub(super) fn from_url(
+        url: &StoreUrl,
+        config: &RedisConfig,
+        greeting: &Greeting,
+    ) -> Result<Vec<Self>> {
         let invalid = |reason: String| Error::InvalidUrl { url: url.to_string(), reason };
         match (url.hosts(), url.path()) {
             ([], "" | "/") => Ok(Vec::new()),
-            ([], path) => {
-                if greeting.tls.is_some() {
-                    return Err(invalid("a socket of this machine takes no TLS".into()));
-                }
-                Self::unix(path, greeting).map(|node| vec![node])
+            ([], _) if config.is_encrypted() => {
+                Err(invalid("a socket of this machine takes no TLS".into()))
             }
+            ([], path) => Self::unix(path, greeting).map(|node| vec![node]),
             (hosts, _) => hosts
                 .iter()
                 .map(|host| {
@@ -180,58 +171,46 @@ impl Node {
     }
 
     fn at(place: Place, greeting: &Greeting) -> Result<Self> {
-        let unusable = |error: redis::RedisError| Error::InvalidOptions {
-            engine: SCHEME,
-            reason: format!("{place}: {error}"),
-        };
-        let tcp = |host: String, port| match &greeting.tls {
-            None => ConnectionAddr::Tcp(host, port),
-            Some(trust) => {
-                let insecure = trust.anybody;
-                ConnectionAddr::TcpTls { host, port, insecure, tls_params: None }
+        let encryption = match (&place, &greeting.tls) {
+            (Place::Tcp(host, _), Some(config)) => {
+                let name = ServerName::try_from(host.clone()).map_err(|_| {
+                    let reason =
+                        format!("option `tls`: no certificate can be for `{host}`; write its name");
+                    Error::InvalidOptions { engine: SCHEME, reason }
+                })?;
+                Some(Encryption { config: Arc::clone(config), name })
             }
+            _ => None,
         };
-        let reached_at = match (greeting.delay_proxy_of(&place.to_string())?, &place) {
-            (Some(delay_proxy), Place::Tcp(..)) => {
-                tcp(delay_proxy.ip().to_string(), delay_proxy.port())
-            }
-            // A socket takes no TLS.
-            (Some(delay_proxy), Place::Unix(_)) => {
-                ConnectionAddr::Tcp(delay_proxy.ip().to_string(), delay_proxy.port())
-            }
-            (None, Place::Tcp(host, port)) => tcp(host.clone(), *port),
-            (None, Place::Unix(path)) => ConnectionAddr::Unix(path.clone()),
-        };
-        let info = reached_at
-            .into_connection_info()
-            .map_err(unusable)?
-            .set_redis_settings(greeting.redis.clone())
-            .set_tcp_settings(TcpSettings::default().set_nodelay(true));
-        let client = match &greeting.tls {
-            Some(trust) => {
-                let root_cert = Some(trust.in_pem());
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
-            }
-            None => Client::open(info),
-        };
-        let client = client.map_err(unusable)?;
-        let tls = greeting.tls.as_ref().filter(|_| !place.is_unix()).map(Arc::clone);
-        Ok(Self { client, place, tls })
+        let delay_proxy = greeting.delay_proxy_of(&place.to_string())?;
+        let delay_proxy =
+            delay_proxy.map(|address| Place::Tcp(address.ip().to_string(), address.port()));
+        Ok(Self { place, delay_proxy, hello: Arc::clone(&greeting.hello), encryption })
     }
 
-    /// The client that connects to the node.
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// What a new connection tells the node.
+    pub(super) fn hello(&self) -> &Hello {
+        &self.hello
     }
 
-    /// The authorities that an encrypted connection trusts.
-    pub(super) fn tls(&self) -> Option<&TrustedCertificates> {
-        self.tls.as_deref()
+    /// The same node, to which connections speak this version of the protocol.
+    pub(super) fn speaking(&self, resp: Resp) -> Self {
+        Self { hello: Arc::new(Hello { resp, ..Hello::clone(&self.hello) }), ..self.clone() }
+    }
+
+    /// The encryption of connections, if they are encrypted.
+    pub(super) fn encryption(&self) -> Option<&Encryption> {
+        self.encryption.as_ref()
     }
 
     /// The address of the node itself.
     pub(super) fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// The address to which connections go.
+    pub(super) fn reached_at(&self) -> &Place {
+        self.delay_proxy.as_ref().unwrap_or(&self.place)
     }
 
     /// The same node, with another greeting.
@@ -252,19 +231,9 @@ impl Node {
         self.host_and_port().map(|(host, _)| host)
     }
 
-    /// The address to which connections go, as a person writes it.
-    pub(super) fn reached_at(&self) -> String {
-        match self.client.get_connection_info().addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                network::join_port(host, *port)
-            }
-            _ => self.to_string(),
-        }
-    }
-
     /// Whether connections to the node are encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
-        matches!(self.client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
+        self.encryption.is_some()
     }
 }
 
@@ -281,12 +250,8 @@ mod tests {
 
     fn nodes(url: &str) -> Result<Vec<Node>> {
         let url = StoreUrl::parse(url)?;
-        let greeting = Greeting::from_url(&url, &RedisConfig::from_url(&url)?)?;
-        Node::from_url(&url, &greeting)
-    }
-
-    fn settings_of(node: &Node) -> &RedisConnectionInfo {
-        node.client.get_connection_info().redis_settings()
+        let config = RedisConfig::from_url(&url)?;
+        Node::from_url(&url, &config, &Greeting::from_url(&url, &config)?)
     }
 
     #[test]
@@ -294,9 +259,9 @@ mod tests {
         assert!(nodes("redis:").unwrap().is_empty());
         assert!(nodes("redis://:secret@").unwrap().is_empty());
         let node = &nodes("redis://me:s%40crt@/run/x.sock?db=3").unwrap()[0];
-        assert_eq!((node.to_string().as_str(), settings_of(node).db()), ("/run/x.sock", 3));
-        let settings = settings_of(node);
-        assert_eq!((settings.username(), settings.password()), (Some("me"), Some("s@crt")));
+        assert_eq!((node.to_string().as_str(), node.hello().db), ("/run/x.sock", 3));
+        let login = Login { user: Some("me".into()), password: "s@crt".into() };
+        assert_eq!(node.hello().login, Some(login));
         assert!(!format!("{node:?}").contains("s@crt"));
         let pool = nodes("rediss://127.0.0.1,[::1]:5").unwrap();
         let shown: Vec<String> = pool.iter().map(Node::to_string).collect();
@@ -304,7 +269,7 @@ mod tests {
         assert!(pool.iter().all(|node| node.place().is_local() && node.is_encrypted()));
         assert!(nodes("redis://localhost").unwrap()[0].place().is_local());
         assert!(!nodes("redis://192.0.2.1").unwrap()[0].place().is_local());
-        assert_eq!(settings_of(&nodes("redis://h1/2").unwrap()[0]).db(), 2);
+        assert_eq!(nodes("redis://h1/2").unwrap()[0].hello().db, 2);
         for (url, needle) in [
             ("redis://h1/x", "`x` is not the number of a database"),
             ("redis://me@h1", "a user without a password"),

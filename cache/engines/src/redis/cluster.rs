@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::resp::Value;
 use larder_store::{Error, Result};
-use redis::Value;
 
 use super::address::Node;
 use super::layout::N_SLOTS;
@@ -20,7 +20,7 @@ pub(super) fn form(servers: &mut [Server], nodes: &[Node], timeout: Duration) ->
     let nodes: Vec<Arc<Node>> = nodes.iter().cloned().map(Arc::new).collect();
     let ask = |node: &Arc<Node>, command: &[&str]| {
         let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
-        introspection::ask(node, timeout, &words)
+        introspection::ask(node, timeout, "CLUSTER", &words)
     };
     for (place, node) in nodes.iter().enumerate() {
         let slots: Vec<String> =
@@ -36,7 +36,7 @@ pub(super) fn form(servers: &mut [Server], nodes: &[Node], timeout: Duration) ->
         }
     }
     let is_whole = |node: &Arc<Node>| {
-        let Ok(Value::BulkString(facts)) = ask(node, &["CLUSTER", "INFO"]) else { return false };
+        let Ok(Value::Bulk(facts)) = ask(node, &["CLUSTER", "INFO"]) else { return false };
         let facts = String::from_utf8_lossy(&facts);
         let size = format!("cluster_size:{}", nodes.len());
         ["cluster_state:ok", &size].iter().all(|fact| facts.lines().any(|line| line == *fact))

@@ -55,6 +55,8 @@ pub(super) struct RedisConfig {
     pub(super) insecure: bool,
     /// The number of the database, where the URL has no path for it.
     pub(super) db: u32,
+    /// The version of the protocol: `2`, or `3`, which came with Redis 6. Both tell the same.
+    pub(super) resp: Resp,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
     /// The longest silence of a server before the operation fails.
@@ -117,6 +119,16 @@ pub(super) enum RedisProgram {
     Valkey,
 }
 
+/// The version of the protocol, as the URL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub(super) enum Resp {
+    #[default]
+    #[serde(rename = "2")]
+    Two,
+    #[serde(rename = "3")]
+    Three,
+}
+
 /// The life of a connection, as the URL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -142,6 +154,7 @@ impl Default for RedisConfig {
             ca: None,
             insecure: false,
             db: 0,
+            resp: Resp::Two,
             connect: Connect::Session,
             timeout: Span(Duration::from_secs(5)),
             ttl_left: false,

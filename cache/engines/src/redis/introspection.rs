@@ -1,16 +1,15 @@
 //! The introspection of a node: version, settings, counters, the slots of its cluster.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::resp::{ServerError, Value};
 use larder_store::{Durability, Result};
-use redis::{ServerError, Value};
 
 use super::address::Node;
-use super::connection::{Connection, Terms};
+use super::dialogue::Dialogue;
 use super::errors;
-use super::request::Request;
+use super::request::add;
 use crate::network::runs_one_of;
 
 /// Settings that are read from the servers, by Redis' own names.
@@ -43,10 +42,10 @@ pub(super) struct Introspection {
 
 impl Introspection {
     /// Asks a node for everything. Only a node that does not answer, or refuses the login, is an error.
-    pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Self> {
-        let mut control = Control::new(node, timeout);
-        let facts = control.facts()?;
-        let settings = control.settings()?;
+    pub(super) fn of(node: &Node, timeout: Duration) -> Result<Self> {
+        let mut dialogue = Dialogue::open(node, timeout)?;
+        let facts = dialogue.facts()?;
+        let settings = dialogue.settings()?;
         let pid = facts.get("process_id").and_then(|pid| pid.parse().ok());
         let pid = pid.filter(|pid| node.place().is_local() && runs_one_of(*pid, &PROGRAMS));
         Ok(Self { facts, settings, pid })
@@ -85,7 +84,7 @@ impl Introspection {
 }
 
 /// Whether a node is one of a cluster.
-pub(super) fn is_cluster(node: &Arc<Node>, timeout: Duration) -> Result<bool> {
+pub(super) fn is_cluster(node: &Node, timeout: Duration) -> Result<bool> {
     let facts = facts(node, timeout)?;
     Ok(facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1"))
 }
@@ -130,49 +129,31 @@ pub(super) fn free(nodes: &[BTreeMap<String, String>]) -> Option<u64> {
 }
 
 /// The lines of a node's `INFO` now.
-pub(super) fn facts(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
-    Control::new(node, timeout).facts()
+pub(super) fn facts(node: &Node, timeout: Duration) -> Result<BTreeMap<String, String>> {
+    Dialogue::open(node, timeout)?.facts()
 }
 
-/// The answer of a node to one command, a refusal being an error.
-pub(super) fn ask(node: &Arc<Node>, timeout: Duration, command: &[&[u8]]) -> Result<Value> {
-    Control::new(node, timeout).ask(command)
-}
-
-/// A connection beside those of the sessions, which is not counted with them.
-struct Control {
-    connection: Connection,
-    request: Request,
-}
-
-impl Control {
-    fn new(node: &Arc<Node>, timeout: Duration) -> Self {
-        let terms = Terms { timeout, keep: true };
-        Self { connection: Connection::new(Arc::clone(node), terms), request: Request::default() }
+/// The answer of a node to one command, a refusal being an error. The connection is not counted with those of the sessions.
+pub(super) fn ask(
+    node: &Node,
+    timeout: Duration,
+    command: &'static str,
+    words: &[&[u8]],
+) -> Result<Value> {
+    match Dialogue::open(node, timeout)?.ask(command, words)? {
+        Value::Error(error) => Err(errors::refused(node, &error)),
+        answer => Ok(answer),
     }
+}
 
-    fn ask(&mut self, command: &[&[u8]]) -> Result<Value> {
-        self.connection.begin(None)?;
-        self.request.clear();
-        self.request.add(command);
-        match self.connection.exchange(&self.request, b"")? {
-            Value::ServerError(error) => Err(errors::refused(self.connection.node(), &error)),
-            answer => Ok(answer),
-        }
-    }
-
+impl Dialogue {
+    /// The lines of the node's `INFO`, by name; empty where the server forbids it.
     fn facts(&mut self) -> Result<BTreeMap<String, String>> {
-        self.connection.begin(None)?;
-        self.request.clear();
-        self.request.add(&[b"INFO"]);
-        let text = match self.connection.exchange(&self.request, b"")? {
-            Value::BulkString(text) => text,
-            Value::VerbatimString { text, .. } => text.into_bytes(),
-            Value::ServerError(error) if is_forbidden(&error) => return Ok(BTreeMap::new()),
-            Value::ServerError(error) => {
-                return Err(errors::refused(self.connection.node(), &error));
-            }
-            other => return Err(errors::unexpected(self.connection.node(), "INFO", &other)),
+        let text = match self.ask("INFO", &[b"INFO"])? {
+            Value::Bulk(text) => text,
+            Value::Error(error) if is_forbidden(&error) => return Ok(BTreeMap::new()),
+            Value::Error(error) => return Err(errors::refused(self.node(), &error)),
+            other => return Err(errors::unexpected(self.node(), "INFO", &other)),
         };
         let text = String::from_utf8_lossy(&text);
         let pair = |line: &str| {
@@ -185,16 +166,15 @@ impl Control {
     /// Asks for each setting on its own, because old servers take only one name at a time. A setting that a server does
     /// not know is then absent alone.
     fn settings(&mut self) -> Result<BTreeMap<String, String>> {
-        self.connection.begin(None)?;
-        self.request.clear();
+        let mut request = Vec::new();
         for name in READ_BACK {
-            self.request.add(&[b"CONFIG", b"GET", name.as_bytes()]);
+            add(&mut request, &[b"CONFIG", b"GET", name.as_bytes()]);
         }
-        self.connection.send(&self.request, b"")?;
+        self.send(&request)?;
         let mut settings = BTreeMap::new();
         for name in READ_BACK {
-            if let Value::Array(pair) = self.connection.receive()?
-                && let [_, Value::BulkString(value)] = &pair[..]
+            if let Value::Array(pair) = self.receive("CONFIG")?
+                && let [_, Value::Bulk(value)] = &pair[..]
             {
                 settings.insert(name.into(), String::from_utf8_lossy(value).into_owned());
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use larder_protocol::resp::Value;
 use larder_store::Result;
-use redis::Value;
 
 use super::address::{Greeting, Node};
 use super::errors;
@@ -43,11 +43,12 @@ impl Layout {
         let Value::Array(ranges) = answer else { return None };
         for range in ranges {
             let Value::Array(range) = range else { return None };
-            let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = &range[..]
+            let [Value::Integer(first), Value::Integer(last), Value::Array(primary), ..] =
+                &range[..]
             else {
                 return None;
             };
-            let [host, Value::Int(port), more @ ..] = &primary[..] else { return None };
+            let [host, Value::Integer(port), more @ ..] = &primary[..] else { return None };
             let host = match text(host).unwrap_or_default() {
                 // The cluster prefers names and the node has no name; it may still have an address.
                 UNKNOWN_HOST => address_in(more).unwrap_or(UNKNOWN_HOST),
@@ -150,7 +151,7 @@ fn address_in(more: &[Value]) -> Option<&str> {
 
 fn text(value: &Value) -> Option<&str> {
     match value {
-        Value::BulkString(text) => str::from_utf8(text).ok(),
+        Value::Bulk(text) => str::from_utf8(text).ok(),
         _ => None,
     }
 }
@@ -212,19 +213,19 @@ mod tests {
     }
 
     fn bulk(text: &str) -> Value {
-        Value::BulkString(text.into())
+        Value::Bulk(text.into())
     }
 
     /// A range of slots, and the fields of its node behind the port.
     fn range(first: i64, last: i64, host: Value, more: &[Value]) -> Value {
-        let primary = [&[host, Value::Int(7000), bulk("id")], more].concat();
-        Value::Array(vec![Value::Int(first), Value::Int(last), Value::Array(primary)])
+        let primary = [&[host, Value::Integer(7000), bulk("id")], more].concat();
+        Value::Array(vec![Value::Integer(first), Value::Integer(last), Value::Array(primary)])
     }
 
     fn reporter() -> (Arc<Node>, Greeting) {
         let url = StoreUrl::parse("redis://h1:7000").unwrap();
         let greeting = Greeting::from_url(&url, &RedisConfig::from_url(&url).unwrap()).unwrap();
-        (Arc::new(Node::from_url(&url, &greeting).unwrap().remove(0)), greeting)
+        (Arc::new(Node::tcp("h1", 7000, &greeting).unwrap()), greeting)
     }
 
     fn names(nodes: &[Arc<Node>]) -> Vec<String> {
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!((names(moved.nodes()), moved.owner_of(0)), (vec!["h2:7000".into()], 0));
         assert!(!moved.is_as_reported(&reported));
         let beyond = Value::Array(vec![range(0, 16384, bulk("h2"), &[])]);
-        let wrong = [Value::Nil, Value::Array(Vec::new()), Value::Array(vec![Value::Int(1)])];
+        let wrong = [Value::Nil, Value::Array(Vec::new()), Value::Array(vec![Value::Integer(1)])];
         for wrong in wrong.iter().chain([&beyond]) {
             assert!(read(wrong).is_none(), "{wrong:?}");
         }
@@ -282,8 +283,8 @@ mod tests {
         let layout = Layout::read(&slots, &node, &greeting).unwrap().unwrap();
         let seeds = ["h1", "h4"].map(|host| Arc::new(Node::tcp(host, 7000, &greeting).unwrap()));
         for (doubt, order) in [
-            (Doubt::lost(0), ["h1", "h3", "h4", "h2"]),
-            (Doubt::lost(1), ["h2", "h3", "h4", "h1"]),
+            (Doubt { node: 0, is_lost: true }, ["h1", "h3", "h4", "h2"]),
+            (Doubt { node: 1, is_lost: true }, ["h2", "h3", "h4", "h1"]),
             (Doubt::moved(2), ["h3", "h1", "h2", "h4"]),
         ] {
             let asked = names(&layout.sources(&seeds, doubt));

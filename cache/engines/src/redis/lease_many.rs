@@ -3,20 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::resp::Value;
 use larder_store::{End, Fill, Leased, Leases, Result, SetOutcome, Token};
-use redis::Value;
 
 use super::address::Node;
 use super::arguments::whole_millis;
+use super::batch::Batch;
 use super::errors;
 use super::lease_id::Id;
 use super::leases::{Filled, LeaseAsk, lease_id_of, leased};
-use super::request::Request;
-use super::scripts;
+use super::outstanding::NodePeer;
+use super::scripts::{self, Name};
 use super::session::RedisSession;
 use super::shared::Shared;
 use super::write_many::Writes;
 use crate::decimal::Digits;
+use crate::pipelined::Link;
 
 /// Requests for values or leases.
 #[derive(Debug)]
@@ -30,8 +32,8 @@ pub(super) struct Asks<'a> {
     pub(super) shared: Arc<Shared>,
 }
 
-impl Writes for Asks<'_> {
-    type Outcome = (Leased, Vec<u8>);
+impl Batch for Asks<'_> {
+    const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
         self.keys[i]
@@ -41,10 +43,14 @@ impl Writes for Asks<'_> {
         b""
     }
 
-    fn add(&self, i: usize, request: &mut Request) {
+    fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {
         let words = self.ask.words(&self.ids[i]);
-        scripts::GET_OR_LEASE.add_to_batch(request, self.keys[i], &words, None);
+        scripts::GET_OR_LEASE.add(Name::in_batch(is_first), link, self.keys[i], &words, None);
     }
+}
+
+impl Writes for Asks<'_> {
+    type Outcome = (Leased, Vec<u8>);
 
     fn read(&self, i: usize, node: &Node, answer: Value) -> Result<Self::Outcome> {
         leased(answer, &self.ids[i], &self.shared)
@@ -66,8 +72,8 @@ pub(super) struct Fills<'a> {
     pub(super) filled: Vec<Option<Filled<'a>>>,
 }
 
-impl Writes for Fills<'_> {
-    type Outcome = SetOutcome;
+impl Batch for Fills<'_> {
+    const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
         self.fills[i].put.key
@@ -77,12 +83,16 @@ impl Writes for Fills<'_> {
         self.filled[i].as_ref().map_or(b"", |filled| filled.sent)
     }
 
-    fn add(&self, i: usize, request: &mut Request) {
+    fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {
         if let Some(filled) = &self.filled[i] {
             let value = Some(filled.sent);
-            scripts::FILL.add_to_batch(request, self.key(i), &filled.words(), value);
+            scripts::FILL.add(Name::in_batch(is_first), link, self.key(i), &filled.words(), value);
         }
     }
+}
+
+impl Writes for Fills<'_> {
+    type Outcome = SetOutcome;
 
     fn read(&self, i: usize, node: &Node, answer: Value) -> Result<SetOutcome> {
         let outcome = self.filled[i].as_ref().and_then(|filled| filled.outcome(&answer));
@@ -99,8 +109,8 @@ impl Writes for Fills<'_> {
 #[derive(Debug)]
 pub(super) struct Releases<'a>(pub(super) &'a [(&'a [u8], Token)]);
 
-impl Writes for Releases<'_> {
-    type Outcome = bool;
+impl Batch for Releases<'_> {
+    const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
         self.0[i].0
@@ -110,12 +120,16 @@ impl Writes for Releases<'_> {
         b""
     }
 
-    fn add(&self, i: usize, request: &mut Request) {
+    fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {
         let (key, token) = &self.0[i];
         if let Some(id) = lease_id_of(token) {
-            scripts::RELEASE.add_to_batch(request, key, &[&id], None);
+            scripts::RELEASE.add(Name::in_batch(is_first), link, key, &[&id], None);
         }
     }
+}
+
+impl Writes for Releases<'_> {
+    type Outcome = bool;
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
         errors::found(node, "EVALSHA", &answer)
@@ -138,8 +152,8 @@ impl Ends<'_> {
     }
 }
 
-impl Writes for Ends<'_> {
-    type Outcome = bool;
+impl Batch for Ends<'_> {
+    const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
         self.0[i].key
@@ -149,11 +163,21 @@ impl Writes for Ends<'_> {
         self.0[i].value
     }
 
-    fn add(&self, i: usize, request: &mut Request) {
+    fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {
         let keep = self.keep(i);
         let words: Vec<&[u8]> = keep.iter().map(Digits::as_bytes).collect();
-        scripts::END_VALUE.add_to_batch(request, self.key(i), &words, Some(self.value(i)));
+        scripts::END_VALUE.add(
+            Name::in_batch(is_first),
+            link,
+            self.key(i),
+            &words,
+            Some(self.value(i)),
+        );
     }
+}
+
+impl Writes for Ends<'_> {
+    type Outcome = bool;
 
     fn read(&self, _: usize, node: &Node, answer: Value) -> Result<bool> {
         errors::found(node, "EVALSHA", &answer)

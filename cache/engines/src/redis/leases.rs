@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::resp::{ServerError, Value};
 use larder_store::{
     DeleteDone, End, Error, Fill, LeaseDone, Leased, Leases, Meta, Put, Result, SetDone,
     SetOptions, SetOutcome, Token, check_fill,
 };
-use redis::{ServerError, Value};
 
 use super::SCHEME;
 use super::arguments::{millis, whole_millis};
@@ -41,7 +41,7 @@ impl RedisSession {
         value: &mut Vec<u8>,
     ) -> Result<Option<Meta>> {
         if refusal.code() != "WRONGTYPE" {
-            return Err(self.refused(refusal));
+            return Err(self.client.refused(refusal));
         }
         self.read_whole(key, renewal, value)
     }
@@ -55,8 +55,8 @@ impl RedisSession {
     ) -> Result<Option<Meta>> {
         let arguments = [&[self.shared.asks_ttl()], renewal].concat();
         let answer = self.run(&scripts::READ, key, &arguments)?;
-        let read =
-            whole(answer, &self.shared).map_err(|other| self.unexpected("EVALSHA", &other))?;
+        let read = whole(answer, &self.shared)
+            .map_err(|other| self.client.unexpected("EVALSHA", &other))?;
         Ok(read.map(|(found, meta)| {
             *value = found;
             meta
@@ -79,7 +79,7 @@ impl Leases for RedisSession {
         let answer =
             self.in_time(|session| session.run(&scripts::GET_OR_LEASE, key, &ask.words(&id)))?;
         let (leased, found) = leased(answer, &id, &self.shared)
-            .map_err(|other| self.unexpected("EVALSHA", &other))?;
+            .map_err(|other| self.client.unexpected("EVALSHA", &other))?;
         *value = found;
         Ok(leased)
     }
@@ -115,7 +115,7 @@ impl Leases for RedisSession {
             return Ok(SetOutcome::NotStored);
         };
         let answer = self.run_with(&scripts::FILL, key, &fill.words(), Some(fill.sent))?;
-        fill.outcome(&answer).unwrap_or_else(|| Err(self.unexpected("EVALSHA", &answer)))
+        fill.outcome(&answer).unwrap_or_else(|| Err(self.client.unexpected("EVALSHA", &answer)))
     }
 
     fn fill_many(&mut self, fills: &[Fill<'_>], done: &mut SetDone<'_>) -> Result<()> {
@@ -192,12 +192,12 @@ pub(super) fn leased(
     shared: &Shared,
 ) -> std::result::Result<(Leased, Vec<u8>), Value> {
     let (state, found, left) = match three(answer)? {
-        [Value::Int(state), found, Value::Int(left)] => (state, found, left),
+        [Value::Integer(state), found, Value::Integer(left)] => (state, found, left),
         [other, ..] => return Err(other),
     };
     let meta = Meta { ttl: shared.remaining(left), ..Meta::default() };
     let (value, is_found) = match found {
-        Value::BulkString(value) => (value, true),
+        Value::Bulk(value) => (value, true),
         Value::Nil => (Vec::new(), false),
         other => return Err(other),
     };
@@ -206,7 +206,7 @@ pub(super) fn leased(
         HIT if is_found => Leased::Hit(meta),
         LOAD => Leased::Load { token: token(id), stale },
         WAIT => Leased::Wait { stale },
-        _ => return Err(Value::Int(state)),
+        _ => return Err(Value::Integer(state)),
     };
     Ok((leased, value))
 }

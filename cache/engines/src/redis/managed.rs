@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{Result, StoreUrl};
@@ -50,7 +49,7 @@ pub(super) fn start(
 ) -> Result<Started> {
     let certificates = config.is_encrypted().then(|| Certificates::make(SCHEME)).transpose()?;
     if let Some(certificates) = &certificates {
-        greeting = greeting.trusting(certificates.authority.clone());
+        greeting = greeting.trusting(&certificates.authority)?;
     }
     let recipe = Launch { url, config, greeting: &greeting, certificates: certificates.as_ref() };
     let started = (0..config.nodes).map(|_| recipe.start()).collect::<Result<Vec<_>>>()?;
@@ -113,14 +112,14 @@ impl Launch<'_> {
         // The server's entries end with it in any case.
         let mut server =
             Server::start(SCHEME, command, directory, account.as_ref())?.without_grace();
-        let (asked, timeout) = (Arc::new(node), config.timeout.0);
+        let timeout = config.timeout.0;
         let pid = server.pid();
         server.answer(START, || {
             // Another server may have taken the port; the new server then reports this.
-            let facts = introspection::facts(&asked, timeout).ok()?;
+            let facts = introspection::facts(&node, timeout).ok()?;
             (facts.get("process_id")?.parse() == Ok(pid)).then_some(())
         })?;
-        Ok((server, Arc::unwrap_or_clone(asked)))
+        Ok((server, node))
     }
 }
 

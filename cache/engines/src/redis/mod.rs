@@ -1,23 +1,21 @@
-//! `redis:` — one Redis or Valkey, or a cluster of them, through the client library `redis`.
+//! `redis:` — one Redis or Valkey, or a cluster of them.
 //!
-//! The library connects, authenticates, encrypts and parses. A session packs its commands into one buffer and hands
-//! them over whole, so that an operation is one request and one answer. The session routes requests in a cluster
-//! itself: the library asks for the keys of a batch slot by slot, one after the other. It also sleeps and tries again
-//! inside an operation, and a figure would then include the sleep. No error of a server is swallowed, and a connection
-//! whose answer did not come to its end is not used again.
+//! A session sends its requests on links that it shares with no other ([`client`]). A call waits for the answer on such a link
+//! ([`calls`], [`batch`]), and follows the redirections of a cluster. A pipelined request is sent once, and to one node
+//! ([`pipeline`]). No error of a server is swallowed, and a connection whose answer did not come to its end is not used again.
 //!
-//! All users of the library pay its cost on top of the bytes on the wire (see the benchmark `floor_redis`). The cost is
-//! some hundred nanoseconds an operation, and more for large values, which the library reads in pieces of 8 KiB and
-//! copies once.
+//! The greeting of a connection, and what is asked beside the calls of sessions, is a [`dialogue`].
 
 mod address;
 mod arguments;
+mod batch;
+mod calls;
 mod channel;
+mod client;
 mod cluster;
 mod config;
-mod connection;
+mod dialogue;
 mod errors;
-mod greet;
 mod introspection;
 mod layout;
 mod lease_id;

@@ -1,18 +1,19 @@
-//! Answers to requests that were sent without waiting.
+//! Requests that were sent, and their answers.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use larder_protocol::Parsed;
-use larder_protocol::resp::{Reply, parse_reply};
-use larder_store::{Answer, Counted, Error, Meta, Remaining, Result, SetOutcome};
-use redis::ServerErrorKind;
+use larder_protocol::resp::{ParsedValue, Reply, ServerError, Value, parse_reply, parse_value};
+use larder_store::{Answer, Counted, Error, Meta, Remaining, SetOutcome};
 
 use super::address::Node;
+use super::routing::doubt_in;
 use super::shared::Shared;
 use super::{SCHEME, errors};
-use crate::pipelined::{Peer, Read};
+use crate::pipelined::{Arriving, Peer, Read};
 use crate::socket::Socket;
 
 /// The end of a value.
@@ -31,16 +32,30 @@ pub(super) struct NodePeer {
     link: usize,
     /// Whether the server knows the script that counts, as far as its answers show.
     pub(super) knows_incr: bool,
+    /// Where the caller waits, the replies that it reads itself, each with the number of its request. The answer to such a
+    /// request is [`Answer::End`].
+    pub(super) replies: Vec<(usize, Value)>,
+    /// Whether the caller reads refusals itself, because it follows redirections.
+    passes_refusals: bool,
 }
 
 /// A request that has no answer yet.
 #[derive(Debug)]
 pub(super) enum SentRequest {
-    Get,
+    /// Reads a value by this command.
+    Get(&'static str),
     /// Reads several keys, of which `next` is the first without an answer. Before that, the head of the answer is due.
     GetMany {
         n_keys: u32,
         next: Option<u32>,
+        /// The number of the request, where its caller waits.
+        id: u32,
+    },
+    /// Any command, whose reply the caller reads itself.
+    Own {
+        command: &'static str,
+        /// The number of the request.
+        id: u32,
     },
     Set,
     /// Puts a text behind a value, or before it.
@@ -77,7 +92,7 @@ impl Doubts {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    fn note(&self, link: usize, is_lost: bool) {
+    pub(super) fn note(&self, link: usize, is_lost: bool) {
         let sign = 2 * link + usize::from(is_lost) + 1;
         // An error means that there is an earlier sign.
         let _ = self.0.compare_exchange(0, sign, Ordering::Relaxed, Ordering::Relaxed);
@@ -90,30 +105,40 @@ impl NodePeer {
         node: &Arc<Node>,
         doubts: &Arc<Doubts>,
         link: usize,
+        passes_refusals: bool,
     ) -> Self {
-        let (shared, node, doubts) = (Arc::clone(shared), Arc::clone(node), Arc::clone(doubts));
-        Self { shared, node, doubts, link, knows_incr: false }
+        Self {
+            shared: Arc::clone(shared),
+            node: Arc::clone(node),
+            doubts: Arc::clone(doubts),
+            link,
+            knows_incr: false,
+            replies: Vec::new(),
+            passes_refusals,
+        }
     }
 
     /// Passes on a reply that is not the expected one.
     #[cold]
     fn other<'i>(
-        &self,
+        &mut self,
         command: &'static str,
         reply: Reply<'_>,
         len: usize,
+        id: u32,
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         let Reply::Error(line) = reply else {
             return Read::Broken(errors::unexpected(&self.node, command, &reply));
         };
-        let Some(error) = errors::server_error(line) else {
-            return Read::Broken(errors::malformed(&self.node, line));
-        };
-        match error.kind() {
-            Some(ServerErrorKind::Moved) => self.doubts.note(self.link, false),
-            Some(ServerErrorKind::ClusterDown) => self.doubts.note(self.link, true),
-            _ => {}
+        let error = ServerError::new(line);
+        if self.passes_refusals {
+            self.replies.push((id as usize, Value::Error(error)));
+            report(Answer::End);
+            return Read::Last(len);
+        }
+        if let Some(is_lost) = doubt_in(&error) {
+            self.doubts.note(self.link, is_lost);
         }
         let is_cluster = self.shared.layout().is_cluster();
         report(Answer::Failed(errors::refused_at_once(&self.node, &error, is_cluster)));
@@ -123,9 +148,10 @@ impl NodePeer {
     /// Passes on the next reply, of which `of` makes an answer unless it is an unexpected one.
     #[inline]
     fn reply<'i>(
-        &self,
+        &mut self,
         input: &'i [u8],
         command: &'static str,
+        id: u32,
         of: impl FnOnce(Reply<'i>) -> Option<Answer<'i>>,
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
@@ -135,7 +161,7 @@ impl NodePeer {
                     report(answer);
                     Read::Last(len)
                 }
-                None => self.other(command, reply, len, report),
+                None => self.other(command, reply, len, id, report),
             },
             Ok(Parsed::Incomplete) => Read::Incomplete(0),
             Err(_) => Read::Broken(errors::malformed(&self.node, input)),
@@ -160,26 +186,55 @@ impl NodePeer {
     }
 
     #[inline]
-    fn read_one<'i>(&self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
-        if let Ok(Parsed::Complete(Reply::Bulk(len), head)) = parse_reply(input, "GET") {
-            return match self.value(input, head, len) {
+    fn read_one<'i>(
+        &mut self,
+        input: &'i [u8],
+        command: &'static str,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        if let Ok(Parsed::Complete(Reply::Bulk(value_len), head_len)) = parse_reply(input, command)
+        {
+            return match self.value(input, head_len, value_len) {
                 Ok((value, whole)) => {
                     report(Answer::Hit { value, meta: NO_META });
                     Read::Last(whole)
+                }
+                Err(Read::Incomplete(_)) => {
+                    Read::Value(Arriving { head_len, value_len, tail: END, meta: NO_META })
                 }
                 Err(read) => read,
             };
         }
         let miss = |reply| matches!(reply, Reply::Nil).then_some(Answer::Miss);
-        self.reply(input, "GET", miss, report)
+        self.reply(input, command, 0, miss, report)
+    }
+
+    /// Reads a reply for the caller.
+    fn read_own<'i>(
+        &mut self,
+        input: &'i [u8],
+        command: &'static str,
+        id: u32,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match parse_value(input, command) {
+            Ok(ParsedValue::Complete(value, len)) => {
+                self.replies.push((id as usize, value));
+                report(Answer::End);
+                Read::Last(len)
+            }
+            Ok(ParsedValue::Incomplete(needed)) => Read::Incomplete(needed),
+            Err(_) => Read::Broken(errors::malformed(&self.node, input)),
+        }
     }
 
     /// Reads the head of the answer to several keys.
     fn head_of_many<'i>(
-        &self,
+        &mut self,
         input: &'i [u8],
         n_keys: u32,
         next: &mut Option<u32>,
+        id: u32,
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         match parse_reply(input, "MGET") {
@@ -187,7 +242,7 @@ impl NodePeer {
                 *next = Some(0);
                 Read::More(len)
             }
-            _ => self.reply(input, "MGET", |_| None, report),
+            _ => self.reply(input, "MGET", id, |_| None, report),
         }
     }
 
@@ -255,7 +310,7 @@ impl NodePeer {
                     Reply::Integer(_) => Some(Answer::Failed(Error::NotANumber { engine: SCHEME })),
                     _ => None,
                 };
-                self.reply(input, COMMAND, of, report)
+                self.reply(input, COMMAND, 0, of, report)
             }
         }
     }
@@ -264,8 +319,8 @@ impl NodePeer {
 impl Peer for NodePeer {
     type SentRequest = SentRequest;
 
-    fn open(&mut self) -> Result<Socket> {
-        let socket = self.node.connect(self.shared.terms().timeout);
+    fn open(&mut self, within: Duration) -> larder_store::Result<Socket> {
+        let socket = self.node.connect(within);
         let socket = socket.inspect_err(|_| self.doubts.note(self.link, true))?;
         self.shared.count_connection();
         Ok(socket)
@@ -279,20 +334,21 @@ impl Peer for NodePeer {
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         match asked {
-            SentRequest::Get => self.read_one(input, report),
-            SentRequest::GetMany { n_keys, next: Some(next) } => {
+            SentRequest::Get(command) => self.read_one(input, command, report),
+            SentRequest::GetMany { n_keys, next: Some(next), .. } => {
                 self.read_many(input, *n_keys, next, report)
             }
-            SentRequest::GetMany { n_keys, next } => {
-                self.head_of_many(input, *n_keys, next, report)
+            SentRequest::GetMany { n_keys, next, id } => {
+                self.head_of_many(input, *n_keys, next, *id, report)
             }
+            SentRequest::Own { command, id } => self.read_own(input, command, *id, report),
             SentRequest::Set => {
                 let of = |reply| match reply {
                     Reply::Simple(b"OK") => Some(Answer::Stored(SetOutcome::Stored(None))),
                     Reply::Nil => Some(Answer::Stored(SetOutcome::NotStored)),
                     _ => None,
                 };
-                self.reply(input, "SET", of, report)
+                self.reply(input, "SET", 0, of, report)
             }
             SentRequest::Join => {
                 let of = |reply| match reply {
@@ -300,21 +356,22 @@ impl Peer for NodePeer {
                     Reply::Integer(_) => Some(Answer::Stored(SetOutcome::Stored(None))),
                     _ => None,
                 };
-                self.reply(input, "EVAL", of, report)
+                self.reply(input, "EVAL", 0, of, report)
             }
             SentRequest::Found(command) => {
                 let of = |reply| match reply {
                     Reply::Integer(n) => Some(Answer::Found(n > 0)),
                     _ => None,
                 };
-                self.reply(input, command, of, report)
+                self.reply(input, command, 0, of, report)
             }
             SentRequest::Oversized { value_len } => {
+                let shared = Arc::clone(&self.shared);
                 let of = |reply| match reply {
-                    Reply::Integer(_) => Some(Answer::Failed(self.shared.too_large(*value_len))),
+                    Reply::Integer(_) => Some(Answer::Failed(shared.too_large(*value_len))),
                     _ => None,
                 };
-                self.reply(input, "DEL", of, report)
+                self.reply(input, "DEL", 0, of, report)
             }
             SentRequest::Incr => self.read_number(input, report),
         }
@@ -324,17 +381,20 @@ impl Peer for NodePeer {
         self.knows_incr = false;
     }
 
-    fn failed(&self, source: io::Error) -> Error {
+    fn failed(&self, source: io::Error, waited: Duration) -> Error {
         self.doubts.note(self.link, true);
-        errors::failed(&self.node, self.shared.terms().timeout, &source.into())
+        errors::failed(&self.node, waited, &source)
     }
 
     fn unasked(&self, received: &[u8]) -> Error {
         errors::unasked(&self.node, received)
     }
 
+    fn no_end(&self, behind: &[u8]) -> Error {
+        errors::malformed(&self.node, behind)
+    }
+
     fn lost_behind(&self) -> Error {
-        let what = format!("{}: the answer is lost behind a malformed one", self.node);
-        Error::Unavailable { engine: SCHEME, what, source: None }
+        errors::lost_behind(&self.node)
     }
 }

@@ -3,95 +3,20 @@
 //! A request is sent once, and to one node. Where a cluster redirects it, it fails as busy, and the layout is renewed
 //! before the next request.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
 use super::arguments::{Counting, SetTail, whole_millis};
-use super::layout::Layout;
-use super::outstanding::{Doubts, NodePeer, SentRequest};
+use super::client::{KeyPlace, RedisClient};
+use super::outstanding::{NodePeer, SentRequest};
 use super::request::{add, add_argument, begin, begin_argument};
-use super::routing::Doubt;
-use super::scripts;
+use super::scripts::{self, Name};
 use super::shared::Shared;
 use crate::decimal::Digits;
-use crate::pipelined::{Link, Links};
-use larder_store::counters::Requests;
+use crate::pipelined::Link;
 
-/// The links of a session to its nodes.
-#[derive(Debug)]
-pub(super) struct RedisPipeline {
-    shared: Arc<Shared>,
-    requests: Arc<Requests>,
-    layout: Arc<Layout>,
-    doubts: Arc<Doubts>,
-    links: Links<NodePeer>,
-    /// The link to each node of the layout. Nodes that have left the cluster keep their links.
-    link_of: Vec<usize>,
-    /// The link, the slot and the place of each key of a batch, kept to reuse its memory.
-    places: Vec<(usize, u16, usize)>,
-}
-
-impl RedisPipeline {
-    pub(super) fn new(
-        shared: &Arc<Shared>,
-        layout: &Arc<Layout>,
-        requests: &Arc<Requests>,
-    ) -> Self {
-        let links = Links::new([], shared.terms().timeout);
-        let mut pipeline = Self {
-            shared: Arc::clone(shared),
-            requests: Arc::clone(requests),
-            layout: Arc::clone(layout),
-            doubts: Arc::default(),
-            links,
-            link_of: Vec::new(),
-            places: Vec::new(),
-        };
-        pipeline.follow(Arc::clone(layout));
-        pipeline
-    }
-
-    /// Makes a link for each node of a layout that has none.
-    fn follow(&mut self, layout: Arc<Layout>) {
-        self.link_of.clear();
-        for node in layout.nodes() {
-            let known = self.links.peers().position(|peer| peer.node.place() == node.place());
-            let link = known.unwrap_or_else(|| {
-                let link = self.links.len();
-                self.links.add(NodePeer::new(&self.shared, node, &self.doubts, link));
-                link
-            });
-            self.link_of.push(link);
-        }
-        self.layout = layout;
-        self.doubts.forget();
-    }
-
-    /// Asks for the layout of the cluster again, where it may have changed.
-    #[inline]
-    fn follow_cluster(&mut self) -> Result<()> {
-        if self.doubts.are_there() && self.layout.is_cluster() { self.renew() } else { Ok(()) }
-    }
-
-    #[cold]
-    fn renew(&mut self) -> Result<()> {
-        let Some((link, is_lost)) = self.doubts.first() else { return Ok(()) };
-        // Another node that has left before gives no advice.
-        let node = self.link_of.iter().position(|of_node| *of_node == link);
-        let doubt = Doubt { node: node.unwrap_or(0), is_lost: is_lost && node.is_some() };
-        let layout = self.shared.renewed(&self.layout, doubt)?;
-        self.follow(layout);
-        Ok(())
-    }
-
-    /// The link to the node that has this slot.
-    #[inline]
-    fn link_of_slot(&self, slot: u16) -> usize {
-        self.link_of[self.layout.owner_of(slot)]
-    }
-
+impl RedisClient {
     /// Sends a request of one command about a valid key.
     #[inline]
     fn ask(
@@ -109,32 +34,25 @@ impl RedisPipeline {
     }
 
     /// Finds the links of a batch, and opens them. A batch that cannot be sent as a whole is not sent at all.
-    fn find_places<'k>(&mut self, keys: impl Iterator<Item = &'k [u8]>) -> Result<()> {
+    fn open_places<'k>(&mut self, keys: impl Iterator<Item = &'k [u8]>) -> Result<()> {
         self.follow_cluster()?;
-        self.places.clear();
-        for (place, key) in keys.enumerate() {
-            let slot = self.layout.slot_of(key);
-            let link = self.link_of_slot(slot);
-            self.links.opened(link)?;
-            self.places.push((link, slot, place));
-        }
-        Ok(())
+        self.find_places(keys.enumerate());
+        self.places.iter().try_for_each(|place| self.links.opened(place.link).map(drop))
     }
 
     /// Asks for values by a command for each slot: a node of a cluster takes the keys of one slot in one command.
     fn get_by_slots(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
-        self.find_places(keys.iter().copied())?;
+        self.open_places(keys.iter().copied())?;
         self.places.sort_unstable();
-        let is_same = |a: &(usize, u16, usize), b: &(usize, u16, usize)| (a.0, a.1) == (b.0, b.1);
-        for group in self.places.chunk_by(is_same) {
-            let link = self.links.part(group[0].0);
+        for group in self.places.chunk_by(KeyPlace::shares_command) {
+            let link = self.links.part(group[0].link);
             begin(link.output(), 1 + group.len());
             add_argument(link.output(), b"MGET");
-            for (_, _, place) in group {
-                add_argument(link.output(), keys[*place]);
-                link.add_place(*place);
+            for KeyPlace { index, .. } in group {
+                add_argument(link.output(), keys[*index]);
+                link.add_place(*index);
             }
-            link.push_read(id, SentRequest::GetMany { n_keys: link.n_keys(), next: None });
+            link.push_read(id, SentRequest::GetMany { n_keys: link.n_keys(), next: None, id: 0 });
         }
         self.requests.sent.add(self.links.parts().count() as u64);
         self.links.end_batch(id);
@@ -142,7 +60,7 @@ impl RedisPipeline {
     }
 }
 
-impl Pipeline for RedisPipeline {
+impl Pipeline for RedisClient {
     fn watch_with(&mut self, watch: Box<dyn Watch>) -> Result<()> {
         self.links.watch_with(watch)
     }
@@ -156,10 +74,7 @@ impl Pipeline for RedisPipeline {
     #[inline]
     fn get(&mut self, id: usize, key: &[u8]) -> Result<()> {
         self.shared.check(key)?;
-        self.ask(id, key, SentRequest::Get, |link| {
-            link.output().extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
-            add_argument(link.output(), key);
-        })
+        self.ask(id, key, SentRequest::Get("GET"), |link| add_get(link, key))
     }
 
     fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
@@ -168,7 +83,7 @@ impl Pipeline for RedisPipeline {
             return self.get_by_slots(id, keys);
         };
         let n_keys = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        self.ask(id, first, SentRequest::GetMany { n_keys, next: None }, |link| {
+        self.ask(id, first, SentRequest::GetMany { n_keys, next: None, id: 0 }, |link| {
             begin(link.output(), 1 + keys.len());
             add_argument(link.output(), b"MGET");
             for key in keys {
@@ -186,16 +101,16 @@ impl Pipeline for RedisPipeline {
 
     fn set_many(&mut self, id: usize, entries: &[Put<'_>]) -> Result<()> {
         // Any node will do for a key that is refused below.
-        self.find_places(entries.iter().map(|entry| entry.key))?;
-        for (link, _, place) in &self.places {
-            let entry = &entries[*place];
+        self.open_places(entries.iter().map(|entry| entry.key))?;
+        for KeyPlace { link, index, .. } in &self.places {
+            let entry = &entries[*index];
             match self.shared.storing(entry) {
                 Ok(asked) => {
                     let link = self.links.part(*link);
                     add_put(link, entry, !matches!(asked, SentRequest::Oversized { .. }));
-                    link.push_write(id, asked, *place);
+                    link.push_write(id, asked, *index);
                 }
-                Err(error) => self.links.refuse(id, *place, error),
+                Err(error) => self.links.refuse(id, *index, error),
             }
         }
         self.requests.sent.add(self.links.parts().count() as u64);
@@ -303,10 +218,17 @@ fn add_put(link: &mut Link<NodePeer>, entry: &Put<'_>, is_sent: bool) {
     }
 }
 
+/// Adds the command that reads a value.
+#[inline]
+pub(super) fn add_get(link: &mut Link<NodePeer>, key: &[u8]) {
+    link.output().extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
+    add_argument(link.output(), key);
+}
+
 /// Adds the command that stores an entry. A script goes as its text, because a node that does not know it would refuse
 /// its hash.
 #[inline]
-fn add_set(link: &mut Link<NodePeer>, entry: &Put<'_>) {
+pub(super) fn add_set(link: &mut Link<NodePeer>, entry: &Put<'_>) {
     let Put { key, value, options } = entry;
     let script = match options.mode {
         SetMode::Append => &scripts::APPEND,
@@ -317,15 +239,11 @@ fn add_set(link: &mut Link<NodePeer>, entry: &Put<'_>) {
             link.output().extend_from_slice(b"$3\r\nSET\r\n");
             add_argument(link.output(), key);
             begin_argument(link.output(), value.len());
-            link.add_value(value, b"\r\n");
-            tail.words().for_each(|word| add_argument(link.output(), word));
-            return;
+            return link.add_value(value, |out| {
+                out.extend_from_slice(b"\r\n");
+                tail.words().for_each(|word| add_argument(out, word));
+            });
         }
     };
-    begin(link.output(), 5);
-    for argument in [&b"EVAL"[..], script.text.as_bytes(), b"1", key] {
-        add_argument(link.output(), argument);
-    }
-    begin_argument(link.output(), value.len());
-    link.add_value(value, b"\r\n");
+    script.add(Name::Text, link, key, &[], Some(value));
 }

@@ -1,6 +1,6 @@
 //! The answers of a cluster that concern the way to a node: a redirection, and signs that its layout has changed.
 
-use redis::{ServerError, ServerErrorKind, Value};
+use larder_protocol::resp::{ServerError, Value};
 
 /// A sign that the layout of a cluster may have changed. Most refusals are no such sign: any node would answer the
 /// same.
@@ -17,20 +17,22 @@ impl Doubt {
     pub(super) fn moved(node: usize) -> Self {
         Self { node, is_lost: false }
     }
+}
 
-    /// A node did not answer.
-    pub(super) fn lost(node: usize) -> Self {
-        Self { node, is_lost: true }
+/// Whether a refusal is a sign that the layout may have changed, and then whether its node is lost.
+pub(super) fn doubt_in(error: &ServerError) -> Option<bool> {
+    match error.code() {
+        "MOVED" => Some(false),
+        "CLUSTERDOWN" => Some(true),
+        _ => None,
     }
+}
 
-    /// The sign in a node's refusal, if it is one.
-    pub(super) fn by(error: &ServerError, node: usize) -> Option<Self> {
-        match error.kind()? {
-            ServerErrorKind::Moved => Some(Self::moved(node)),
-            ServerErrorKind::ClusterDown => Some(Self::lost(node)),
-            _ => None,
-        }
-    }
+/// Whether a part of a batch that was refused so is to be asked for once more, each key by itself.
+///
+/// While a slot moves, its keys are on two nodes. Another client may have made a server forget a script.
+pub(super) fn asks_for_single_keys(error: &ServerError) -> bool {
+    matches!(error.code(), "TRYAGAIN" | "NOSCRIPT") || Redirect::of(error).is_some()
 }
 
 /// The node to which a cluster redirects a request.
@@ -47,19 +49,19 @@ impl Redirect {
     /// The redirection in an answer, if any.
     pub(super) fn in_answer(answer: &Value) -> Option<Self> {
         match answer {
-            Value::ServerError(error) => Self::of(error),
+            Value::Error(error) => Self::of(error),
             _ => None,
         }
     }
 
     /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`; the host may be missing.
     pub(super) fn of(error: &ServerError) -> Option<Self> {
-        let is_once = match error.kind()? {
-            ServerErrorKind::Moved => false,
-            ServerErrorKind::Ask => true,
+        let is_once = match error.code() {
+            "MOVED" => false,
+            "ASK" => true,
             _ => return None,
         };
-        let (slot, address) = error.details()?.split_once(' ')?;
+        let (slot, address) = error.details().split_once(' ')?;
         let (host, port) = address.rsplit_once(':')?;
         let (slot, port) = (slot.parse().ok()?, port.parse().ok()?);
         Some(Self { slot, host: host.into(), port, is_once })

@@ -2,8 +2,8 @@
 
 use std::result;
 
+use larder_protocol::resp::Value;
 use larder_store::Meta;
-use redis::Value;
 
 use super::shared::Shared;
 
@@ -16,7 +16,7 @@ pub(super) fn whole(
         return Ok(None);
     }
     match three(answer)? {
-        [Value::BulkString(found), Value::Int(stale), Value::Int(left)] => {
+        [Value::Bulk(found), Value::Integer(stale), Value::Integer(left)] => {
             let (stale, ttl) = (stale != 0, shared.remaining(left));
             Ok(Some((found, Meta { stale, ttl, ..Meta::default() })))
         }

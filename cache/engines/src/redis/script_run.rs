@@ -1,7 +1,7 @@
 //! Runs of scripts by a session.
 
+use larder_protocol::resp::Value;
 use larder_store::Result;
-use redis::{ServerErrorKind, Value};
 
 use super::scripts::{Name, Script};
 use super::session::RedisSession;
@@ -17,7 +17,7 @@ impl RedisSession {
         self.run_with(script, key, arguments, None)
     }
 
-    /// As [`Self::run`], with a value as one more argument, which is sent without a copy if it is large.
+    /// As [`Self::run`], with a value as one more argument, of which a large one is not copied.
     pub(super) fn run_with(
         &mut self,
         script: &Script,
@@ -26,18 +26,16 @@ impl RedisSession {
         value: Option<&[u8]>,
     ) -> Result<Value> {
         let mut ask = |name: Name| {
-            self.request.clear();
-            script.add(name, &mut self.request, key, arguments, value);
-            self.routed(key, value.unwrap_or_default())
+            self.client.call(key, "EVALSHA", |link| script.add(name, link, key, arguments, value))
         };
         let mut answer = ask(Name::Hash)?;
-        if let Value::ServerError(error) = &answer
-            && error.kind() == Some(ServerErrorKind::NoScript)
+        if let Value::Error(error) = &answer
+            && error.code() == "NOSCRIPT"
         {
             answer = ask(Name::Text)?;
         }
         match answer {
-            Value::ServerError(error) => Err(self.refused(&error)),
+            Value::Error(error) => Err(self.client.refused(&error)),
             answer => Ok(answer),
         }
     }

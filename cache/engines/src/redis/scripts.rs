@@ -1,8 +1,13 @@
 //! Scripts that run in one step on the server, for operations that Redis has no command for.
 
+use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use super::request::Request;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
+use super::outstanding::NodePeer;
+use super::request::{add_argument, begin, begin_argument};
+use crate::pipelined::Link;
 
 /// A script with one key. A server knows the script by its hash once it has run there.
 #[derive(Debug)]
@@ -16,16 +21,23 @@ impl Script {
         Self { text, hash: OnceLock::new() }
     }
 
-    /// The script's hash, for `EVALSHA`.
+    /// The script's hash, for `EVALSHA`, by which a server names scripts. It protects nothing.
     pub(super) fn hash(&self) -> &str {
-        self.hash.get_or_init(|| redis::Script::new(self.text).get_hash().into())
+        self.hash.get_or_init(|| {
+            let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, self.text.as_bytes());
+            hash.as_ref().iter().fold(String::new(), |mut hex, byte| {
+                // Writing to a String does not fail.
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            })
+        })
     }
 
-    /// Adds a run of the script to a request. The value is one more argument, which is sent without a copy if it is large.
+    /// Adds a run of the script to the requests of a link. The value is one more argument, of which a large one is not copied.
     pub(super) fn add(
         &self,
         name: Name,
-        request: &mut Request,
+        link: &mut Link<NodePeer>,
         key: &[u8],
         arguments: &[&[u8]],
         value: Option<&[u8]>,
@@ -34,26 +46,14 @@ impl Script {
             Name::Hash => (b"EVALSHA", self.hash()),
             Name::Text => (b"EVAL", self.text),
         };
-        request.begin(4 + arguments.len() + usize::from(value.is_some()));
+        begin(link.output(), 4 + arguments.len() + usize::from(value.is_some()));
         for argument in [command, script.as_bytes(), b"1", key].iter().chain(arguments) {
-            request.argument(argument);
+            add_argument(link.output(), argument);
         }
         if let Some(value) = value {
-            request.value(value);
+            begin_argument(link.output(), value.len());
+            link.add_value(value, |out| out.extend_from_slice(b"\r\n"));
         }
-    }
-
-    /// The same in a request of several runs. The first of them brings the text, so that the server knows the hash of the
-    /// others.
-    pub(super) fn add_to_batch(
-        &self,
-        request: &mut Request,
-        key: &[u8],
-        arguments: &[&[u8]],
-        value: Option<&[u8]>,
-    ) {
-        let name = if request.n_commands() == 0 { Name::Text } else { Name::Hash };
-        self.add(name, request, key, arguments, value);
     }
 }
 
@@ -62,6 +62,13 @@ impl Script {
 pub(super) enum Name {
     Hash,
     Text,
+}
+
+impl Name {
+    /// In a batch, the first request to a node brings the text, so that the node knows the hash of the others.
+    pub(super) fn in_batch(is_first: bool) -> Self {
+        if is_first { Self::Text } else { Self::Hash }
+    }
 }
 
 /// The text of a script in a file. `kept` begins it with the functions that read what leases leave in a key.

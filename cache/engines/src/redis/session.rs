@@ -3,234 +3,78 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::resp::Value;
+use larder_store::counters::Requests;
 use larder_store::{
     Counted, DeleteDone, Delta, Error, Facts, Initial, Leases, Meta, Pipeline, Put, Remaining,
     Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
 };
-use redis::{ServerError, Value};
 
-use super::address::Node;
+use super::SCHEME;
 use super::arguments::{Counting, millis, whole_millis};
-use super::connection::Connection;
-use super::layout::{Layout, UNKNOWN_HOST};
+use super::calls::Found;
+use super::client::RedisClient;
+use super::errors;
 use super::lease_id::Ids;
-use super::many::Part;
-use super::pipeline::RedisPipeline;
-use super::request::Request;
-use super::routing::{Doubt, Redirect};
+use super::outstanding::NodePeer;
+use super::pipeline::{add_get, add_set};
+use super::request::add;
 use super::scripts::{self, Script};
 use super::shared::Shared;
-use super::write_many::{Deletes, Sets, WritePart, add_set};
-use super::{SCHEME, errors};
+use super::write_many::{Deletes, Sets};
 use crate::decimal::Digits;
-use larder_store::counters::Requests;
-
-/// The most times that a cluster may redirect a request to another node.
-const REDIRECTS: usize = 5;
+use crate::pipelined::Link;
 
 /// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
 pub(super) struct RedisSession {
     pub(super) shared: Arc<Shared>,
-    pub(super) layout: Arc<Layout>,
-    pub(super) connections: Vec<Connection>,
-    pub(super) requests: Arc<Requests>,
-    /// The reason why the layout of the cluster may have changed.
-    pub(super) doubt: Option<Doubt>,
-    pub(super) request: Request,
-    /// The place of the node that got the last request.
-    pub(super) asked: usize,
-    /// The requests of a batch to each node, kept to reuse their memory.
-    pub(super) parts: Vec<Part>,
-    pub(super) writes: Vec<WritePart>,
+    requests: Arc<Requests>,
+    /// The links of calls.
+    pub(super) client: RedisClient,
+    /// The links of requests that are not waited for, if there have been any.
+    pipeline: Option<Box<RedisClient>>,
     pub(super) ids: Ids,
-    /// The links of requests that are not waited for, which are beside the connections.
-    pipeline: RedisPipeline,
-    /// The longest wait of a read, where it is bounded.
-    read_timeout: Option<Duration>,
-    /// The longest wait of the present operation, where it is a read and bounded.
-    pub(super) bound: Option<Duration>,
 }
 
 impl RedisSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let (layout, requests) = (shared.layout(), shared.requests.session());
-        let pipeline = RedisPipeline::new(&shared, &layout, &requests);
-        let mut session = Self {
-            shared,
-            requests,
-            layout: Arc::clone(&layout),
-            connections: Vec::new(),
-            doubt: None,
-            request: Request::default(),
-            asked: 0,
-            parts: Vec::new(),
-            writes: Vec::new(),
-            ids: Ids::new(),
-            pipeline,
-            read_timeout: None,
-            bound: None,
-        };
-        session.follow_layout(layout);
-        session
+        let requests = shared.requests.session();
+        let client = RedisClient::for_calls(&shared, &requests);
+        Self { shared, requests, client, pipeline: None, ids: Ids::new() }
     }
 
-    /// Makes a connection for each node of a layout. A node that was known keeps its connection.
-    fn follow_layout(&mut self, layout: Arc<Layout>) {
-        let mut known = std::mem::take(&mut self.connections);
-        let terms = self.shared.terms();
-        let connection = |node: &Arc<Node>| {
-            let place =
-                known.iter().position(|connection| connection.node().place() == node.place());
-            match place {
-                Some(place) => known.swap_remove(place),
-                None => Connection::new(Arc::clone(node), terms),
-            }
-        };
-        self.connections = layout.nodes().iter().map(connection).collect();
-        self.parts.resize_with(layout.nodes().len(), Part::default);
-        self.writes.resize_with(layout.nodes().len(), WritePart::default);
-        self.layout = layout;
-        self.doubt = None;
-    }
-
-    /// Carries out a read, each of whose waits has the bound of reads.
+    /// Carries out a read, which may take several requests, within the time that reads have.
     pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let before = std::mem::replace(&mut self.bound, self.read_timeout);
+        let is_begun = self.client.links.begin_read();
         let result = read(self);
-        self.bound = before;
+        if is_begun {
+            self.client.links.end_read();
+        }
         result
     }
 
-    /// Asks for the layout of the cluster again, where it may have changed.
-    pub(super) fn renew_layout(&mut self) -> Result<()> {
-        if let Some(doubt) = self.doubt
-            && self.layout.is_cluster()
-        {
-            let layout = self.shared.renewed(&self.layout, doubt)?;
-            self.follow_layout(layout);
-        }
-        Ok(())
-    }
-
-    /// Sends the request to the node that has `key`. A refusal is an error.
-    fn ask(&mut self, key: &[u8]) -> Result<Value> {
-        self.ask_with(key, b"")
-    }
-
-    /// As [`Self::ask`], with the value for the request's gap.
-    fn ask_with(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
-        match self.routed(key, value)? {
-            Value::ServerError(error) => Err(self.refused(&error)),
+    /// Sends a command to the node that has `key`. A refusal is an error.
+    fn ask(
+        &mut self,
+        key: &[u8],
+        command: &'static str,
+        encode: impl Fn(&mut Link<NodePeer>),
+    ) -> Result<Value> {
+        match self.client.call(key, command, encode)? {
+            Value::Error(error) => Err(self.client.refused(&error)),
             answer => Ok(answer),
         }
     }
 
-    /// Sends the request to the node that has `key`. A refusal is an answer, unless it names another node.
-    pub(super) fn routed(&mut self, key: &[u8], value: &[u8]) -> Result<Value> {
-        self.renew_layout()?;
-        let answer = self.exchange(self.layout.owner_of(self.layout.slot_of(key)), value)?;
-        match Redirect::in_answer(&answer) {
-            Some(redirect) if self.layout.is_cluster() => self.redirected(redirect, value),
-            _ => Ok(answer),
-        }
-    }
-
-    /// Follows the redirections of a cluster.
-    #[cold]
-    fn redirected(&mut self, mut redirect: Redirect, value: &[u8]) -> Result<Value> {
-        for _ in 0..REDIRECTS {
-            let reporter = Arc::clone(&self.layout.nodes()[self.asked]);
-            if !redirect.is_once {
-                self.doubt = Some(Doubt::moved(self.asked));
-                self.renew_layout()?;
-            }
-            let node = self.place_of(&redirect, &reporter)?;
-            let answer = if redirect.is_once {
-                self.exchange_once(node, value)
-            } else {
-                self.exchange(node, value)
-            }?;
-            match Redirect::in_answer(&answer) {
-                Some(next) => redirect = next,
-                None => return Ok(answer),
-            }
-        }
-        self.doubt = Some(Doubt::moved(self.asked));
-        let node = self.connections[self.asked].node();
-        Err(errors::sent_around(node, REDIRECTS, redirect.slot))
-    }
-
-    /// The place of the node to which a request is redirected.
-    fn place_of(&mut self, redirect: &Redirect, reporter: &Node) -> Result<usize> {
-        if redirect.host == UNKNOWN_HOST && !redirect.is_once {
-            return Ok(self.layout.owner_of(redirect.slot));
-        }
-        let (layout, place) = self.shared.place_of(&redirect.host, redirect.port, reporter)?;
-        self.follow_layout(layout);
-        Ok(place)
-    }
-
-    /// Sends the request to a node and waits for its answer.
-    fn exchange(&mut self, node: usize, value: &[u8]) -> Result<Value> {
-        self.operate(node, |connection, request| connection.exchange(request, value))
-    }
-
-    /// As [`Self::exchange`], to a node that is about to get the key's slot. Such a node answers only after `ASKING` on
-    /// the same connection.
-    fn exchange_once(&mut self, node: usize, value: &[u8]) -> Result<Value> {
-        self.operate(node, |connection, request| {
-            connection.send(&request.behind(&[b"ASKING"]), value)?;
-            let (asking, answer) = (connection.receive()?, connection.receive()?);
-            Ok(if matches!(asking, Value::ServerError(_)) { asking } else { answer })
-        })
-    }
-
-    /// Runs an operation on the connection to a node.
-    fn operate(
-        &mut self,
-        node: usize,
-        act: impl FnOnce(&mut Connection, &Request) -> Result<Value>,
-    ) -> Result<Value> {
-        self.asked = node;
-        let connection = &mut self.connections[node];
-        let answer = connection.begin(self.bound).and_then(|is_new| {
-            if is_new {
-                self.shared.count_connection();
-            }
-            self.requests.sent.add_one();
-            act(connection, &self.request)
-        });
-        connection.end();
-        if answer.is_err() {
-            self.doubt = Some(Doubt::lost(node));
-        }
-        answer
-    }
-
-    pub(super) fn refused(&mut self, error: &ServerError) -> Error {
-        self.doubt = self.doubt.or(Doubt::by(error, self.asked));
-        errors::refused(self.connections[self.asked].node(), error)
-    }
-
-    pub(super) fn unexpected(&self, command: &str, answer: &Value) -> Error {
-        errors::unexpected(self.connections[self.asked].node(), command, answer)
-    }
-
-    /// Replaces the request by one command.
-    fn command(&mut self, arguments: &[&[u8]]) {
-        self.request.clear();
-        self.request.add(arguments);
-    }
-
     /// Whether a command found its key.
     pub(super) fn found(&self, command: &str, answer: &Value) -> Result<bool> {
-        errors::found(self.connections[self.asked].node(), command, answer)
+        errors::found(self.client.asked_node(), command, answer)
     }
 
     /// Puts `text` behind or before the existing value.
     fn join(&mut self, script: &Script, key: &[u8], text: &[u8]) -> Result<SetOutcome> {
-        let answer = self.run(script, key, &[text])?;
+        let answer = self.run_with(script, key, &[], Some(text))?;
         let found = self.found("EVALSHA", &answer)?;
         Ok(if found { SetOutcome::Stored(None) } else { SetOutcome::NotStored })
     }
@@ -247,17 +91,13 @@ impl Session for RedisSession {
         if self.shared.reports_ttl() {
             return self.in_time(|session| session.read_whole(key, &[], value));
         }
-        self.command(&[b"GET", key]);
-        match self.in_time(|session| session.routed(key, b""))? {
-            // The library has copied the value out of its receive buffer, so a second copy would be in vain.
-            Value::BulkString(found) => *value = found,
-            Value::Nil => return Ok(None),
-            Value::ServerError(error) => {
-                return self.in_time(|session| session.read_kept(&error, key, &[], value));
+        self.in_time(|session| {
+            match session.client.call_for_value(key, "GET", |link| add_get(link, key), value)? {
+                Found::Hit(meta) => Ok(Some(meta)),
+                Found::Miss => Ok(None),
+                Found::Refused(error) => session.read_kept(&error, key, &[], value),
             }
-            other => return Err(self.unexpected("GET", &other)),
-        }
-        Ok(Some(Meta::default()))
+        })
     }
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
@@ -279,12 +119,11 @@ impl Session for RedisSession {
             SetMode::Prepend => return self.join(&scripts::PREPEND, key, value),
             _ => {}
         }
-        self.request.clear();
-        add_set(&mut self.request, key, value, options);
-        match self.ask_with(key, value)? {
+        let entry = Put { key, value, options: *options };
+        match self.ask(key, "SET", |link| add_set(link, &entry))? {
             Value::Okay => Ok(SetOutcome::Stored(None)),
             Value::Nil => Ok(SetOutcome::NotStored),
-            other => Err(self.unexpected("SET", &other)),
+            other => Err(self.client.unexpected("SET", &other)),
         }
     }
 
@@ -306,8 +145,7 @@ impl Session for RedisSession {
     /// answer. The cost of an operation must show in the operation.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         self.shared.check(key)?;
-        self.command(&[b"DEL", key]);
-        let answer = self.ask(key)?;
+        let answer = self.ask(key, "DEL", |link| add(link.output(), &[b"DEL", key]))?;
         self.found("DEL", &answer)
     }
 
@@ -323,14 +161,14 @@ impl Session for RedisSession {
         let (len, left, stale) = match &answer {
             Value::Nil => return Ok(None),
             Value::Array(found) => match &found[..] {
-                [Value::Int(len), Value::Int(left), Value::Int(stale)] => {
+                [Value::Integer(len), Value::Integer(left), Value::Integer(stale)] => {
                     (usize::try_from(*len), *left, *stale != 0)
                 }
-                _ => return Err(self.unexpected("EVALSHA", &answer)),
+                _ => return Err(self.client.unexpected("EVALSHA", &answer)),
             },
-            _ => return Err(self.unexpected("EVALSHA", &answer)),
+            _ => return Err(self.client.unexpected("EVALSHA", &answer)),
         };
-        let len = len.map_err(|_| self.unexpected("EVALSHA", &answer))?;
+        let len = len.map_err(|_| self.client.unexpected("EVALSHA", &answer))?;
         let ttl = match u64::try_from(left) {
             Ok(left) => Remaining::For(Duration::from_millis(left)),
             Err(_) => Remaining::Forever,
@@ -347,16 +185,17 @@ impl Session for RedisSession {
     ) -> Result<Option<Meta>> {
         value.clear();
         self.shared.check(key)?;
-        match ttl.map(millis) {
-            None => self.command(&[b"GETEX", key, b"PERSIST"]),
+        let terms = ttl.map(millis).map(|(unit, number)| (unit, Digits::new(number)));
+        let encode = |link: &mut Link<NodePeer>| match &terms {
+            None => add(link.output(), &[b"GETEX", key, b"PERSIST"]),
             Some((unit, number)) => {
-                self.command(&[b"GETEX", key, unit, Digits::new(number).as_bytes()]);
+                add(link.output(), &[b"GETEX", key, unit, number.as_bytes()]);
             }
-        }
-        match self.routed(key, b"")? {
-            Value::BulkString(found) => *value = found,
-            Value::Nil => return Ok(None),
-            Value::ServerError(error) => {
+        };
+        match self.client.call_for_value(key, "GETEX", encode, value)? {
+            Found::Hit(_) => {}
+            Found::Miss => return Ok(None),
+            Found::Refused(error) => {
                 let digits = ttl.map(|ttl| Digits::new(whole_millis(ttl)));
                 let renewal: &[&[u8]] = match &digits {
                     Some(digits) => &[b"PEXPIRE", digits.as_bytes()],
@@ -364,7 +203,6 @@ impl Session for RedisSession {
                 };
                 return self.read_kept(&error, key, renewal, value);
             }
-            other => return Err(self.unexpected("GETEX", &other)),
         }
         let ttl = match ttl {
             _ if !self.shared.reports_ttl() => Remaining::Unknown,
@@ -380,8 +218,10 @@ impl Session for RedisSession {
             let answer = self.run(&scripts::PERSIST, key, &[])?;
             return self.found("EVALSHA", &answer);
         };
-        self.command(&[b"PEXPIRE", key, Digits::new(whole_millis(ttl)).as_bytes()]);
-        let answer = self.ask(key)?;
+        let ttl = Digits::new(whole_millis(ttl));
+        let answer = self.ask(key, "PEXPIRE", |link| {
+            add(link.output(), &[b"PEXPIRE", key, ttl.as_bytes()]);
+        })?;
         self.found("PEXPIRE", &answer)
     }
 
@@ -396,14 +236,14 @@ impl Session for RedisSession {
         let arguments: Vec<&[u8]> = counting.words().collect();
         match self.run(&scripts::INCR, key, &arguments)? {
             Value::Nil => Ok(None),
-            Value::Int(_) => Err(Error::NotANumber { engine: SCHEME }),
-            Value::BulkString(sum) => {
+            Value::Integer(_) => Err(Error::NotANumber { engine: SCHEME }),
+            Value::Bulk(sum) => {
                 let number = str::from_utf8(&sum).ok().and_then(|sum| sum.parse().ok());
-                let other = || self.unexpected("EVALSHA", &Value::BulkString(sum.clone()));
+                let other = || self.client.unexpected("EVALSHA", &Value::Bulk(sum.clone()));
                 let number: u64 = number.ok_or_else(other)?;
                 Ok(Some(Counted { number, version: None }))
             }
-            other => Err(self.unexpected("EVALSHA", &other)),
+            other => Err(self.client.unexpected("EVALSHA", &other)),
         }
     }
 
@@ -412,18 +252,19 @@ impl Session for RedisSession {
             let operation = "clear on a server that larder did not start";
             return Err(Error::Unsupported { engine: SCHEME, operation });
         }
-        // Without `SYNC`, a server may still free memory during the next measurement.
-        self.command(&[b"FLUSHALL", b"SYNC"]);
-        for node in 0..self.connections.len() {
-            if let Value::ServerError(error) = self.exchange(node, b"")? {
-                return Err(self.refused(&error));
+        self.client.begin_call()?;
+        for node in 0..self.client.layout.nodes().len() {
+            // Without `SYNC`, a server may still free memory during the next measurement.
+            let encode = |link: &mut Link<NodePeer>| add(link.output(), &[b"FLUSHALL", b"SYNC"]);
+            if let Value::Error(error) = self.client.exchange(node, "FLUSHALL", &encode)? {
+                return Err(self.client.refused(&error));
             }
         }
         Ok(())
     }
 
     fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
-        self.read_timeout = longest;
+        self.client.links.set_longest_read(longest);
         Ok(())
     }
 
@@ -432,6 +273,11 @@ impl Session for RedisSession {
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        if self.shared.has_pipeline() { Some(&mut self.pipeline) } else { None }
+        if !self.shared.has_pipeline() {
+            return None;
+        }
+        let Self { shared, requests, pipeline, .. } = self;
+        let of_session = || Box::new(RedisClient::for_pipeline(shared, requests));
+        Some(&mut **pipeline.get_or_insert_with(of_session))
     }
 }

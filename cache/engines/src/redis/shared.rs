@@ -10,10 +10,18 @@ use larder_store::counters::{Counters, Requests};
 use larder_store::{Error, Remaining, Result, SetMode, SetOptions};
 
 use super::address::{Greeting, Node};
-use super::connection::Terms;
 use super::layout::Layout;
 use super::routing::Doubt;
 use super::{SCHEME, errors, introspection};
+
+/// The terms of connections to nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// The longest silence of a node.
+    pub(super) timeout: Duration,
+    /// Whether a connection is kept after an operation.
+    pub(super) keep: bool,
+}
 
 /// The state that sessions share; the started servers and the relay end with the last session.
 #[derive(Debug)]
@@ -158,7 +166,7 @@ pub(super) fn ask_layout(
     greeting: &Greeting,
     timeout: Duration,
 ) -> Result<Layout> {
-    let answer = introspection::ask(node, timeout, &[b"CLUSTER", b"SLOTS"])?;
+    let answer = introspection::ask(node, timeout, "CLUSTER", &[b"CLUSTER", b"SLOTS"])?;
     Layout::read(&answer, node, greeting)
         .unwrap_or_else(|| Err(errors::unexpected(node, "CLUSTER SLOTS", &answer)))
 }

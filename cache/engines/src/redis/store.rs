@@ -13,11 +13,10 @@ use larder_store::{
 use super::address::{Greeting, Node};
 use super::channel::RedisChannel;
 use super::config::{Connect, RedisConfig};
-use super::connection::Terms;
 use super::introspection::{self, Introspection};
 use super::layout::Layout;
 use super::session::RedisSession;
-use super::shared::{Shared, ask_layout};
+use super::shared::{Shared, Terms, ask_layout};
 use super::{SCHEME, managed};
 use crate::network::{self, agreed};
 use larder_host::disk;
@@ -31,11 +30,7 @@ const LONGEST_STRING: usize = 512 << 20;
 pub(super) fn open(url: &StoreUrl, _: &Catalog) -> Result<Arc<dyn Store>> {
     let config = RedisConfig::from_url(url)?;
     let mut greeting = Greeting::from_url(url, &config)?;
-    if config.is_encrypted() {
-        // An error means that another caller has chosen for the whole process, and any choice will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    let mut seeds = Node::from_url(url, &greeting)?;
+    let mut seeds = Node::from_url(url, &config, &greeting)?;
     let mut servers = Vec::new();
     if seeds.is_empty() {
         let started = managed::start(url, &config, greeting)?;
@@ -183,7 +178,7 @@ fn describe(
             [] => answering.iter().filter_map(|(_, introspection)| introspection.pid).collect(),
             servers => servers.iter().map(Server::pid).collect(),
         },
-        addresses: nodes.iter().map(|node| node.reached_at()).collect(),
+        addresses: nodes.iter().map(|node| node.reached_at().to_string()).collect(),
         file_system: data_paths.first().and_then(|path| disk::file_system(path).ok()),
         data_paths,
     }

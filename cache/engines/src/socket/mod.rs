@@ -3,7 +3,6 @@
 //! Writes never raise SIGPIPE and can gather several slices. One call can read a value into uninitialised memory,
 //! together with the bytes behind it. Every call has a form that does not wait, for a caller that has several sockets.
 
-#[cfg(feature = "memcached")]
 mod deadline;
 mod system;
 mod tls;
@@ -13,12 +12,10 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-#[cfg(feature = "memcached")]
 use std::time::Instant;
 
 use larder_host::destination::Destination;
 
-#[cfg(feature = "memcached")]
 use deadline::Deadlines;
 pub(crate) use system::wait_for_any;
 pub(crate) use tls::Encryption;
@@ -32,7 +29,6 @@ pub(crate) struct Socket {
     /// The state of an encrypted connection.
     tls: Option<Box<Tls>>,
     /// The times of calls with deadlines, where there are such calls.
-    #[cfg(feature = "memcached")]
     deadlines: Option<Deadlines>,
 }
 
@@ -45,24 +41,27 @@ impl Socket {
     ) -> io::Result<Self> {
         let fd = open(address, timeout)?;
         let tls = encryption.map(|encryption| Tls::greet(fd.as_fd(), encryption)).transpose()?;
-        Ok(Self {
-            fd,
-            tls: tls.map(Box::new),
-            #[cfg(feature = "memcached")]
-            deadlines: None,
-        })
+        Ok(Self { fd, tls: tls.map(Box::new), deadlines: None })
+    }
+
+    /// Lets calls wait for this time, whatever the connection was opened with.
+    pub(crate) fn with_timeout(self, timeout: Duration) -> io::Result<Self> {
+        let socket = self.fd.as_fd();
+        system::set_timeout(socket, libc::SO_RCVTIMEO, timeout)?;
+        system::set_timeout(socket, libc::SO_SNDTIMEO, timeout)?;
+        Ok(self)
     }
 
     /// Lets calls have deadlines, which leave them `longest` at most. The timeout is that of the connection.
-    #[cfg(feature = "memcached")]
     pub(crate) fn with_deadlines(self, longest: Duration, timeout: Duration) -> io::Result<Self> {
         let deadlines = Deadlines::new(longest, timeout);
-        system::set_receive_timeout(self.fd.as_fd(), deadlines.of_kernel(timeout))?;
+        let socket = self.fd.as_fd();
+        system::set_timeout(socket, libc::SO_RCVTIMEO, deadlines.of_kernel(timeout))?;
+        system::set_timeout(socket, libc::SO_SNDTIMEO, timeout)?;
         Ok(Self { deadlines: Some(deadlines), ..self })
     }
 
     /// Begins a call whose answer is due at this moment. Without deadlines, or with `None`, the timeout is its bound.
-    #[cfg(feature = "memcached")]
     #[inline]
     pub(crate) fn begin(&mut self, deadline: Option<Instant>) {
         if let Some(deadlines) = &mut self.deadlines {
@@ -84,7 +83,6 @@ impl Socket {
     }
 
     /// Sends all of several slices, one behind the other.
-    #[cfg(feature = "memcached")]
     pub(crate) fn send_slices(&mut self, slices: [&[u8]; 3]) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             return tls.send_all(self.fd.as_fd(), &slices);
@@ -130,7 +128,6 @@ impl Socket {
             None => system::receive(socket, waits, buffer),
             Some(tls) => tls.receive(socket, waits, buffer),
         };
-        #[cfg(feature = "memcached")]
         if let Some(deadlines) = self.deadlines.as_mut().filter(|_| waits) {
             return deadlines.receive(socket, receive);
         }
@@ -151,7 +148,6 @@ impl Socket {
     }
 
     /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
-    #[cfg(feature = "memcached")]
     pub(crate) fn receive_value(
         &mut self,
         value: &mut Vec<u8>,
@@ -173,7 +169,6 @@ impl Socket {
     }
 
     /// Waits for some bytes, at most `len`, which go behind those of `buffer`.
-    #[cfg(feature = "memcached")]
     fn wait_onto(&mut self, buffer: &mut Vec<u8>, len: usize) -> io::Result<usize> {
         let (socket, tls) = (self.fd.as_fd(), &mut self.tls);
         let mut receive = |waits| match tls {

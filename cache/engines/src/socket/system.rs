@@ -67,7 +67,6 @@ pub(super) fn receive_onto(
 }
 
 /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
-#[cfg(feature = "memcached")]
 pub(super) fn receive_value(
     socket: BorrowedFd<'_>,
     value: &mut Vec<u8>,
@@ -125,7 +124,6 @@ pub(crate) fn wait_for_any(sockets: &mut [libc::pollfd], timeout: Duration) -> b
 }
 
 /// Waits until bytes have arrived, or the connection has ended. `false` if neither happened in this time.
-#[cfg(feature = "memcached")]
 pub(super) fn wait_for_input(socket: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
     let mut watched = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let n_ready = poll(time, |left| {
@@ -139,9 +137,12 @@ pub(super) fn wait_for_input(socket: BorrowedFd<'_>, time: Duration) -> io::Resu
     Ok(n_ready > 0)
 }
 
-/// Sets the time for which a call that waits for bytes waits in the kernel.
-#[cfg(feature = "memcached")]
-pub(super) fn set_receive_timeout(socket: BorrowedFd<'_>, time: Duration) -> io::Result<()> {
+/// Sets the time for which a call in a direction, `SO_RCVTIMEO` or `SO_SNDTIMEO`, waits in the kernel.
+pub(super) fn set_timeout(
+    socket: BorrowedFd<'_>,
+    direction: libc::c_int,
+    time: Duration,
+) -> io::Result<()> {
     let time = libc::timeval {
         tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_usec: time.subsec_micros().into(),
@@ -149,8 +150,8 @@ pub(super) fn set_receive_timeout(socket: BorrowedFd<'_>, time: Duration) -> io:
     let len = libc::socklen_t::try_from(size_of_val(&time)).unwrap_or_default();
     // SAFETY: the pointer and the length are those of one time, which outlives the call.
     let set = unsafe {
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
-        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const time).cast(), len)
+        let level = libc::SOL_SOCKET;
+        libc::setsockopt(socket.as_raw_fd(), level, direction, (&raw const time).cast(), len)
     };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::session_support::{failure, get, open, set};
-use crate::support::{ask, nodes, stranger, trial};
+use crate::support::{Stranger, ask, nodes, stranger, trial};
 use larder_store::{Leased, Ownership, Put, Session, SetOptions, Store};
 use larder_testkit::signal;
 use libtest_mimic::Trial;
@@ -118,8 +118,8 @@ fn keys_of_one_tag() {
         set(session, key, key.as_bytes());
     }
     assert!(get_many(session, &keys).iter().all(Option::is_some));
-    let sizes = nodes(&*store).into_iter().map(|node| ask::<usize>(&mut stranger(&node), "DBSIZE"));
-    let mut sizes: Vec<usize> = sizes.collect();
+    let sizes = nodes(&*store).into_iter().map(|node| ask::<u64>(&mut stranger(&node), "DBSIZE"));
+    let mut sizes: Vec<u64> = sizes.collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [0, 50]);
 }
@@ -137,16 +137,14 @@ fn a_slot_is_followed() {
 }
 
 fn follow_a_slot(store: &dyn Store, tag: &str) {
-    let mut links: Vec<redis::Connection> =
-        nodes(store).iter().map(|node| stranger(node)).collect();
+    let mut links: Vec<Stranger> = nodes(store).iter().map(|node| stranger(node)).collect();
     let mut sessions: Vec<Box<dyn Session>> = (0..4).map(|_| store.session().unwrap()).collect();
     let (old, new) = (format!("{{{tag}}}:old"), format!("{{{tag}}}:new"));
     for session in &mut sessions {
         set(&mut **session, &old, b"old");
     }
-    let slot: u16 = ask(&mut links[0], &format!("CLUSTER KEYSLOT {tag}"));
-    let keys_on =
-        |link: &mut redis::Connection| -> Vec<String> { ask(link, &format!("KEYS {{{tag}}}:*")) };
+    let slot: u64 = ask(&mut links[0], &format!("CLUSTER KEYSLOT {tag}"));
+    let keys_on = |link: &mut Stranger| -> Vec<String> { ask(link, &format!("KEYS {{{tag}}}:*")) };
     let source = links.iter_mut().position(|link| keys_on(link) == [old.clone()]).unwrap();
     let target = (source + 1) % 3;
     let ids: Vec<String> = links.iter_mut().map(|link| ask(link, "CLUSTER MYID")).collect();

@@ -67,7 +67,7 @@ fn a_change_by_another_client() {
             }
             let (token, stale) = lease(session, "key", LONG);
             assert_eq!(stale.is_some(), is_stale);
-            ask::<redis::Value>(link, change);
+            ask::<()>(link, change);
             let left = get(session, "key");
             assert!(!fills(session, "key", b"loaded", &token), "a fill after {change}");
             assert_eq!(get(session, "key"), left, "after {change}");

@@ -9,7 +9,7 @@ use libtest_mimic::Trial;
 
 use crate::peer::{answering, bulk};
 use crate::session_support::{failure, open, set};
-use crate::support::{ask, nodes, redis_server, stranger, trial};
+use crate::support::{Stranger, ask, nodes, redis_server, stranger, trial, try_ask};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -157,19 +157,16 @@ fn a_lost_script() {
 
 fn a_moved_slot() {
     let store = open("redis:?nodes=2");
-    let mut links: Vec<redis::Connection> =
-        nodes(&*store).iter().map(|node| stranger(node)).collect();
+    let mut links: Vec<Stranger> = nodes(&*store).iter().map(|node| stranger(node)).collect();
     let ids: Vec<String> = links.iter_mut().map(|link| ask(link, "CLUSTER MYID")).collect();
     let session = &mut *store.session().unwrap();
     let keys = ["{tag}:one", "{tag}:two", "other", "another", "{x}", "{y}", "{z}"];
     for key in keys {
         set(session, key, key.as_bytes());
     }
-    let slot: u16 = ask(&mut links[0], "CLUSTER KEYSLOT tag");
-    let has_slot = |link: &mut redis::Connection| ask::<usize>(link, "EXISTS {tag}:one");
-    let is_owner = |link: &mut redis::Connection| {
-        redis::cmd("EXISTS").arg("{tag}:one").query::<usize>(link).is_ok()
-    };
+    let slot: u64 = ask(&mut links[0], "CLUSTER KEYSLOT tag");
+    let has_slot = |link: &mut Stranger| ask::<u64>(link, "EXISTS {tag}:one");
+    let is_owner = |link: &mut Stranger| try_ask::<u64>(link, "EXISTS {tag}:one").is_ok();
     let source = links.iter_mut().position(is_owner).unwrap();
     assert_eq!(has_slot(&mut links[source]), 1);
     let target = 1 - source;

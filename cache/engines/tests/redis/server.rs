@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::session_support::{failure, get, open, set, try_open};
-use crate::support::{ask, nodes, redis_server, stranger, trial};
+use crate::support::{Stranger, ask, nodes, redis_server, stranger, trial};
 use larder_store::{
     Delta, Durability, Error, Ownership, Put, Reach, Remaining, SetMode, SetOptions, SetOutcome,
 };
@@ -46,14 +46,14 @@ fn bytes(len: usize) -> Vec<u8> {
 }
 
 /// A number from the server's `INFO`.
-fn fact(link: &mut redis::Connection, name: &str) -> u64 {
+fn fact(link: &mut Stranger, name: &str) -> u64 {
     let facts: String = ask(link, "INFO everything");
     let line = facts.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {facts}")).parse().unwrap()
 }
 
 /// The number of times that a server has run a command.
-fn n_calls(link: &mut redis::Connection, command: &str) -> u64 {
+fn n_calls(link: &mut Stranger, command: &str) -> u64 {
     let facts: String = ask(link, "INFO commandstats");
     let prefix = format!("cmdstat_{command}:calls=");
     let line = facts.lines().find_map(|line| line.strip_prefix(&prefix));
@@ -227,7 +227,7 @@ fn an_external_server() {
     let address = format!("127.0.0.1:{port}");
     let link = &mut stranger(&address);
     ask::<()>(link, "SET theirs x");
-    let settings = |link: &mut redis::Connection| ask::<Vec<String>>(link, "CONFIG GET *");
+    let settings = |link: &mut Stranger| ask::<Vec<String>>(link, "CONFIG GET *");
     let before = settings(link);
     let store = open(&format!("redis://{address}"));
     assert_eq!(store.info().ownership, Ownership::External);

@@ -1,14 +1,17 @@
 //! The shared part of the tests of `redis:`.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 
 use larder_host::managed::{self, Account, Server};
 use larder_host::scratch::ScratchDir;
+use larder_protocol::resp::{ParsedValue, ServerError, Value, parse_value};
 use larder_store::{Error, Recipe, Store};
 use larder_testkit::{PATIENCE, has_program, trial_where};
 use libtest_mimic::Trial;
-use redis::FromRedisValue;
 
 const REDIS: Recipe = Recipe::server("redis-server", "redis-server");
 
@@ -22,17 +25,97 @@ pub(crate) fn nodes(store: &dyn Store) -> Vec<String> {
     store.info().settings["nodes"].split(", ").map(String::from).collect()
 }
 
-/// Another client's connection to a server, at `127.0.0.1:6379`, or with `user:password@` before it.
-pub(crate) fn stranger(address: &str) -> redis::Connection {
-    redis::Client::open(format!("redis://{address}")).unwrap().get_connection().unwrap()
+/// Another client's connection to a server, which shares no code of the engine but the parser of replies.
+pub(crate) struct Stranger {
+    stream: TcpStream,
+    input: Vec<u8>,
+}
+
+/// Such a connection to `127.0.0.1:6379`, or with `user:password@` before it.
+pub(crate) fn stranger(address: &str) -> Stranger {
+    let (login, address) = address.rsplit_once('@').unwrap_or(("", address));
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stranger = Stranger { stream, input: Vec::new() };
+    if let Some((user, password)) = login.split_once(':') {
+        ask::<()>(&mut stranger, &format!("AUTH {user} {password}"));
+    }
+    stranger
 }
 
 /// The answer of a server to a command of words without spaces.
-pub(crate) fn ask<T: FromRedisValue>(link: &mut redis::Connection, command: &str) -> T {
-    let mut words = command.split(' ');
-    let mut packed = redis::cmd(words.next().unwrap());
-    packed.arg(words.collect::<Vec<_>>());
-    packed.query(link).unwrap()
+pub(crate) fn ask<T: FromAnswer>(stranger: &mut Stranger, command: &str) -> T {
+    try_ask(stranger, command).unwrap()
+}
+
+/// The same, where the server may refuse the command.
+pub(crate) fn try_ask<T: FromAnswer>(
+    stranger: &mut Stranger,
+    command: &str,
+) -> Result<T, ServerError> {
+    let Stranger { stream, input } = stranger;
+    let words: Vec<&str> = command.split(' ').collect();
+    let mut request = format!("*{}\r\n", words.len());
+    for word in words {
+        write!(request, "${}\r\n{word}\r\n", word.len()).unwrap();
+    }
+    stream.write_all(request.as_bytes()).unwrap();
+    loop {
+        if let ParsedValue::Complete(value, len) = parse_value(input, "").unwrap() {
+            input.drain(..len);
+            return match value {
+                Value::Error(error) => Err(error),
+                value => Ok(T::from_answer(value)),
+            };
+        }
+        let mut piece = [0; 4096];
+        let n_read = stream.read(&mut piece).unwrap();
+        assert!(n_read > 0, "the server closed the connection");
+        input.extend_from_slice(&piece[..n_read]);
+    }
+}
+
+/// What an answer may be read as.
+pub(crate) trait FromAnswer {
+    fn from_answer(answer: Value) -> Self;
+}
+
+impl FromAnswer for () {
+    fn from_answer(_: Value) {}
+}
+
+impl FromAnswer for String {
+    fn from_answer(answer: Value) -> Self {
+        match answer {
+            Value::Bulk(bytes) => Self::from_utf8(bytes).unwrap(),
+            Value::Simple(text) => text,
+            other => panic!("no text: {other:?}"),
+        }
+    }
+}
+
+impl FromAnswer for i64 {
+    fn from_answer(answer: Value) -> Self {
+        match answer {
+            Value::Integer(number) => number,
+            other => panic!("no number: {other:?}"),
+        }
+    }
+}
+
+impl FromAnswer for u64 {
+    fn from_answer(answer: Value) -> Self {
+        i64::from_answer(answer).try_into().unwrap()
+    }
+}
+
+impl FromAnswer for Vec<String> {
+    fn from_answer(answer: Value) -> Self {
+        match answer {
+            Value::Array(values) => values.into_iter().map(String::from_answer).collect(),
+            other => panic!("no list: {other:?}"),
+        }
+    }
 }
 
 /// A Redis that the engine under test did not start, on this port of 127.0.0.1; 0 is any port.

@@ -170,7 +170,7 @@ fn every_error_of_a_server_is_named() {
 fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
         (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not an answer of this protocol"),
-        (b":5\r\n", "not an answer to GET: int(5)"),
+        (b":5\r\n", "not an answer to GET: Integer(5)"),
         (b"*1\r\n$1\r\nx\r\n", "not an answer to GET: "),
         (b"$3\r\nabcd\r\n", "not an answer of this protocol"),
     ] {
@@ -182,7 +182,7 @@ fn a_malformed_answer_is_shown() {
     for (answer, needle) in [
         (&b"$2\r\nOK\r\n"[..], "not an answer to MGET"),
         (b"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "not an answer to MGET"),
-        (b"*1\r\n:5\r\n", "not an answer to MGET: int(5)"),
+        (b"*1\r\n:5\r\n", "not an answer to MGET: Integer(5)"),
     ] {
         let session = &mut *session_at(always(answer));
         let many = session.get_many(&[b"key"], &mut |_, _, _| panic!("a hit"));

@@ -13,17 +13,20 @@ const SHORT_HEAD_LEN: usize = 13;
 /// A reply, or the head of a longer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// `+<text>`, such as `+OK`.
+    /// `+<text>`, such as `+OK`; or a number of RESP3 that is no integer of 64 bits: `,3.14` or `(123…`.
     Simple(&'a [u8]),
     /// `-<text>`: the server did not do the request. The first word is the kind of the error, such as `ERR` or `MOVED`.
     Error(&'a [u8]),
-    /// `:<number>`.
+    /// `:<number>`, or a boolean of RESP3: `#t` is 1, `#f` is 0.
     Integer(i64),
     /// `$<len>`: as many bytes of a value and a `\r\n` follow.
     Bulk(usize),
-    /// `$-1` or `*-1`: nothing is there.
+    /// `=<len>` of RESP3: the same, but the value begins with its format, such as `txt:`.
+    Verbatim(usize),
+    /// `$-1` or `*-1`, or `_` of RESP3: nothing is there.
     Nil,
-    /// `*<len>`: as many elements follow, each a reply of its own.
+    /// `*<len>`: as many elements follow, each a reply of its own. A map of RESP3, `%<len>`, has twice as many as pairs; a set is
+    /// `~<len>`.
     Array(usize),
 }
 
@@ -61,7 +64,7 @@ pub fn parse_reply<'a>(
 fn parse_any<'a>(input: &'a [u8], command: &'static str) -> Result<Parsed<Reply<'a>>, Malformed> {
     let malformed = Malformed { command };
     let Some((kind, rest)) = input.split_first() else { return Ok(Parsed::Incomplete) };
-    if !b"+-:$*".contains(kind) {
+    if !b"+-:$*_#,(=%~".contains(kind) {
         return Err(malformed);
     }
     let window = &rest[..rest.len().min(MAX_LINE_LEN - 1)];
@@ -71,12 +74,23 @@ fn parse_any<'a>(input: &'a [u8], command: &'static str) -> Result<Parsed<Reply<
     };
     let line = window[..end].strip_suffix(b"\r").ok_or(malformed)?;
     let reply = match kind {
-        b'+' => Some(Reply::Simple(line)),
+        b'+' | b',' | b'(' => Some(Reply::Simple(line)),
         b'-' => Some(Reply::Error(line)),
         b':' => integer(line).map(Reply::Integer),
-        _ if line == b"-1" => Some(Reply::Nil),
+        b'#' if line == b"t" => Some(Reply::Integer(1)),
+        b'#' if line == b"f" => Some(Reply::Integer(0)),
+        b'_' if line.is_empty() => Some(Reply::Nil),
+        b'$' | b'*' if line == b"-1" => Some(Reply::Nil),
         b'$' => parse_u64(line).and_then(|len| limited(len, MAX_VALUE_LEN)).map(Reply::Bulk),
-        _ => parse_u64(line).and_then(|len| limited(len, MAX_ARRAY_LEN)).map(Reply::Array),
+        b'=' => parse_u64(line).and_then(|len| limited(len, MAX_VALUE_LEN)).map(Reply::Verbatim),
+        b'*' | b'~' => {
+            parse_u64(line).and_then(|len| limited(len, MAX_ARRAY_LEN)).map(Reply::Array)
+        }
+        b'%' => {
+            let n_pairs = parse_u64(line).and_then(|len| limited(len, MAX_ARRAY_LEN / 2));
+            n_pairs.map(|n_pairs| Reply::Array(2 * n_pairs))
+        }
+        _ => None,
     };
     // The type byte and the newline are not part of the line.
     Ok(Parsed::Complete(reply.ok_or(malformed)?, end + 2))
@@ -129,6 +143,16 @@ mod tests {
         ("*3\r\n", Reply::Array(3)),
         ("*1048576\r\n", Reply::Array(MAX_ARRAY_LEN)),
         ("*-1\r\n", Reply::Nil),
+        ("_\r\n", Reply::Nil),
+        ("#t\r\n", Reply::Integer(1)),
+        ("#f\r\n", Reply::Integer(0)),
+        (",-3.25e7\r\n", Reply::Simple(b"-3.25e7")),
+        ("(18446744073709551616\r\n", Reply::Simple(b"18446744073709551616")),
+        ("=9\r\n", Reply::Verbatim(9)),
+        ("%0\r\n", Reply::Array(0)),
+        ("%7\r\n", Reply::Array(14)),
+        ("%524288\r\n", Reply::Array(MAX_ARRAY_LEN)),
+        ("~3\r\n", Reply::Array(3)),
     ];
 
     #[test]
@@ -173,8 +197,16 @@ mod tests {
             "OK\r\n",
             "\r\n",
             "\n",
-            "_\r\n",
-            "%1\r\n",
+            "_0\r\n",
+            "#\r\n",
+            "#true\r\n",
+            "=-1\r\n",
+            "%-1\r\n",
+            "%524289\r\n",
+            "~-1\r\n",
+            "~1048577\r\n",
+            ">1\r\n",
+            "|1\r\n",
             "+OK\n",
             "$5\n",
             "$\r\n",
@@ -203,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_line_that_never_ends_is_malformed() {
-        for kind in *b"+-:$*" {
+        for kind in *b"+-:$*_#,(=%~" {
             let mut input = vec![b'1'; MAX_LINE_LEN];
             input[0] = kind;
             assert_eq!(parse(&input), Err(Malformed { command: "GET" }));

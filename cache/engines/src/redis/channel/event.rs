@@ -1,6 +1,6 @@
 //! The answers on a connection that has subscribed.
 
-use larder_protocol::resp::{Reply, parse_reply};
+use larder_protocol::resp::{ParsedValue, Value, parse_value};
 use larder_protocol::{Malformed, Parsed};
 use larder_store::{Change, Event, Message};
 
@@ -22,82 +22,49 @@ pub(super) enum Arrived {
 
 /// Reads what is at the beginning of `input`.
 pub(super) fn parse(input: &[u8], topic: &Topic) -> Result<Parsed<Arrived>, Malformed> {
-    let mut cursor = Cursor { input, at: 0 };
-    match cursor.arrived(topic) {
-        Ok(arrived) => Ok(Parsed::Complete(arrived, cursor.at)),
-        Err(Stop::Incomplete) => Ok(Parsed::Incomplete),
-        Err(Stop::Malformed(malformed)) => Err(malformed),
-    }
-}
-
-/// The reason why reading stops before an answer is whole.
-enum Stop {
-    Incomplete,
-    Malformed(Malformed),
-}
-
-const WRONG: Stop = Stop::Malformed(Malformed { command: COMMAND });
-
-struct Cursor<'a> {
-    input: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn arrived(&mut self, topic: &Topic) -> Result<Arrived, Stop> {
-        let Reply::Array(len) = self.reply()? else { return Err(WRONG) };
-        match (self.bytes()?, len) {
-            (b"pong", 2) => self.bytes().map(|_| Arrived::Pong),
-            (b"subscribe", 3) if self.bytes()? == topic.name().as_bytes() => {
-                self.reply().map(|_| Arrived::Subscribed)
-            }
-            (b"message", 3) if self.bytes()? == topic.name().as_bytes() => {
-                self.event(topic).map(Arrived::Event)
-            }
-            _ => Err(WRONG),
+    match parse_value(input, COMMAND)? {
+        ParsedValue::Incomplete(_) => Ok(Parsed::Incomplete),
+        ParsedValue::Complete(value, len) => {
+            let arrived = arrived(value, topic).ok_or(Malformed { command: COMMAND })?;
+            Ok(Parsed::Complete(arrived, len))
         }
     }
+}
 
-    fn event(&mut self, topic: &Topic) -> Result<Event, Stop> {
-        if *topic != Topic::Report {
+/// What an answer is; `None` where it is none to a subscription to this topic.
+fn arrived(answer: Value, topic: &Topic) -> Option<Arrived> {
+    let Value::Array(parts) = answer else { return None };
+    let is_topic = |name: &[u8]| name == topic.name().as_bytes();
+    match &parts[..] {
+        [Value::Bulk(kind), Value::Bulk(_)] if kind == b"pong" => Some(Arrived::Pong),
+        [Value::Bulk(kind), Value::Bulk(name), _] if kind == b"subscribe" && is_topic(name) => {
+            Some(Arrived::Subscribed)
+        }
+        [Value::Bulk(kind), Value::Bulk(name), body] if kind == b"message" && is_topic(name) => {
+            event(body, topic).map(Arrived::Event)
+        }
+        _ => None,
+    }
+}
+
+fn event(body: &Value, topic: &Topic) -> Option<Event> {
+    match (topic, body) {
+        (Topic::Named(_), Value::Bulk(bytes)) => {
             // Bytes that cannot be read may be of a later version: its sender has changed something.
-            let message = Message::decode(self.bytes()?);
-            return Ok(message.map_or(Event::Changed(Change::Everything), Event::Message));
+            let message = Message::decode(bytes);
+            Some(message.map_or(Event::Changed(Change::Everything), Event::Message))
         }
-        match self.reply()? {
-            // The database was emptied.
-            Reply::Nil => Ok(Event::Changed(Change::Everything)),
-            Reply::Array(len) => {
-                let keys: Result<Vec<_>, Stop> =
-                    (0..len).map(|_| self.bytes().map(<[u8]>::to_vec)).collect();
-                Ok(Event::Changed(Change::Keys(keys?)))
-            }
-            _ => Err(WRONG),
+        // The database was emptied.
+        (Topic::Report, Value::Nil) => Some(Event::Changed(Change::Everything)),
+        (Topic::Report, Value::Array(keys)) => {
+            let key = |key: &Value| match key {
+                Value::Bulk(key) => Some(key.clone()),
+                _ => None,
+            };
+            let keys: Option<Vec<_>> = keys.iter().map(key).collect();
+            Some(Event::Changed(Change::Keys(keys?)))
         }
-    }
-
-    fn reply(&mut self) -> Result<Reply<'a>, Stop> {
-        match parse_reply(&self.input[self.at..], COMMAND) {
-            Ok(Parsed::Complete(reply, len)) => {
-                self.at += len;
-                Ok(reply)
-            }
-            Ok(Parsed::Incomplete) => Err(Stop::Incomplete),
-            Err(malformed) => Err(Stop::Malformed(malformed)),
-        }
-    }
-
-    fn bytes(&mut self) -> Result<&'a [u8], Stop> {
-        let Reply::Bulk(len) = self.reply()? else { return Err(WRONG) };
-        let behind = &self.input[self.at..];
-        let (Some(bytes), Some(end)) = (behind.get(..len), behind.get(len..len + 2)) else {
-            return Err(Stop::Incomplete);
-        };
-        if end != b"\r\n" {
-            return Err(WRONG);
-        }
-        self.at += len + 2;
-        Ok(bytes)
+        _ => None,
     }
 }
 

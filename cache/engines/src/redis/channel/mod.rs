@@ -13,14 +13,13 @@ mod topic;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use larder_protocol::resp::Value;
 use larder_store::{Channel, ChannelKind, Error, Message, Result, Subscription};
-use redis::Value;
 
 use self::subscription::RedisSubscription;
 use self::topic::Topic;
 use super::address::Node;
-use super::connection::Connection;
-use super::request::Request;
+use super::dialogue::Dialogue;
 use super::shared::Shared;
 use super::{SCHEME, errors};
 
@@ -33,7 +32,8 @@ pub(super) struct RedisChannel {
     topic: Topic,
     /// Keeps servers that were started, and the relay.
     shared: Arc<Shared>,
-    publisher: Mutex<Connection>,
+    /// The connection for messages, opened by the first and again after an error.
+    publisher: Mutex<Option<Dialogue>>,
 }
 
 impl RedisChannel {
@@ -52,8 +52,7 @@ impl RedisChannel {
             ChannelKind::Named(name) => Topic::Named(format!("{PREFIX}{name}")),
             ChannelKind::OwnWrites => Topic::Report,
         };
-        let publisher = Mutex::new(Connection::new(Arc::clone(&node), shared.terms()));
-        Ok(Self { node, topic, shared: Arc::clone(shared), publisher })
+        Ok(Self { node, topic, shared: Arc::clone(shared), publisher: Mutex::default() })
     }
 }
 
@@ -62,18 +61,21 @@ impl Channel for RedisChannel {
         let Topic::Named(name) = &self.topic else {
             return Err(Error::Unsupported { engine: SCHEME, operation: "publish" });
         };
-        let mut request = Request::default();
-        request.add(&[b"PUBLISH", name.as_bytes(), &message.encode()]);
-        let mut connection = self.publisher.lock().unwrap_or_else(PoisonError::into_inner);
-        if connection.begin(None)? {
+        let mut publisher = self.publisher.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogue = if let Some(dialogue) = publisher.take() {
+            dialogue
+        } else {
+            let dialogue = Dialogue::open(&self.node, self.shared.terms().timeout)?;
             self.shared.count_connection();
-        }
-        let answer = connection.exchange(&request, &[])?;
-        connection.end();
+            dialogue
+        };
+        let words = [&b"PUBLISH"[..], name.as_bytes(), &message.encode()];
+        let answer = dialogue.ask("PUBLISH", &words)?;
+        *publisher = self.shared.terms().keep.then_some(dialogue);
         match answer {
             // The number of subscribers, which may be none.
-            Value::Int(_) => Ok(()),
-            Value::ServerError(error) => Err(errors::refused(&self.node, &error)),
+            Value::Integer(_) => Ok(()),
+            Value::Error(error) => Err(errors::refused(&self.node, &error)),
             other => Err(errors::unexpected(&self.node, "PUBLISH", &other)),
         }
     }

@@ -5,13 +5,15 @@ use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
 
 use larder_protocol::Parsed;
-use larder_protocol::resp::{Reply, parse_reply};
-use larder_store::{Event, Result, Subscription};
+use larder_protocol::resp::Value;
+use larder_store::{Error, Event, Result, Subscription};
 
 use super::event::{Arrived, parse};
 use super::topic::{REPORT, Topic};
 use crate::decimal::Digits;
 use crate::redis::address::Node;
+use crate::redis::config::Resp;
+use crate::redis::dialogue::Dialogue;
 use crate::redis::errors;
 use crate::redis::request::add;
 use crate::socket::{Socket, wait_for_any};
@@ -45,19 +47,21 @@ pub(super) struct RedisSubscription {
 
 impl RedisSubscription {
     pub(super) fn open(node: &Node, topic: Topic, timeout: Duration) -> Result<Self> {
+        // In version 3, messages are pushes, which need not be told from the answers to requests here.
+        let mut dialogue = Dialogue::open(&node.speaking(Resp::Two), timeout)?;
+        if topic == Topic::Report {
+            track(&mut dialogue)?;
+        }
         let mut this = Self {
             node: node.clone(),
             topic,
-            socket: node.connect(timeout)?,
+            socket: dialogue.into_socket()?,
             timeout,
             input: Vec::new(),
             read: 0,
             heard: Instant::now(),
             asked: None,
         };
-        if this.topic == Topic::Report {
-            this.track()?;
-        }
         let name = this.topic.name().to_owned();
         this.send(&[b"SUBSCRIBE", name.as_bytes()])?;
         loop {
@@ -66,49 +70,6 @@ impl RedisSubscription {
                 Some(_) => return Err(errors::unasked(&this.node, &this.input)),
                 None => this.receive(true)?,
             };
-        }
-    }
-
-    /// Asks for the report of changed keys, on this connection.
-    fn track(&mut self) -> Result<()> {
-        self.send(&[b"CLIENT", b"ID"])?;
-        let id = self.answer("CLIENT ID", |reply| match reply {
-            Reply::Integer(id) => u64::try_from(id).ok(),
-            _ => None,
-        })?;
-        let id = Digits::new(id);
-        self.send(&[b"CLIENT", b"TRACKING", b"ON", b"REDIRECT", id.as_bytes(), b"BCAST"])?;
-        self.answer("CLIENT TRACKING", |reply| (reply == Reply::Simple(b"OK")).then_some(()))
-    }
-
-    /// Waits for a short answer to a command before the subscription.
-    fn answer<T>(
-        &mut self,
-        command: &'static str,
-        read: impl Fn(Reply<'_>) -> Option<T>,
-    ) -> Result<T> {
-        loop {
-            let input = &self.input[self.read..];
-            match parse_reply(input, command) {
-                Err(_) => return Err(errors::malformed(&self.node, input)),
-                Ok(Parsed::Complete(reply, len)) => {
-                    let answer = match (read(reply), reply) {
-                        (Some(answer), _) => answer,
-                        (None, Reply::Error(line)) => {
-                            return Err(match errors::server_error(line) {
-                                Some(error) => errors::refused(&self.node, &error),
-                                None => errors::malformed(&self.node, line),
-                            });
-                        }
-                        (None, other) => {
-                            return Err(errors::unexpected(&self.node, command, &other));
-                        }
-                    };
-                    self.read += len;
-                    return Ok(answer);
-                }
-                Ok(Parsed::Incomplete) => drop(self.receive(true)?),
-            }
         }
     }
 
@@ -131,7 +92,7 @@ impl RedisSubscription {
     fn send(&mut self, words: &[&[u8]]) -> Result<()> {
         let mut request = Vec::new();
         add(&mut request, words);
-        self.socket.send(&request).map_err(|error| self.failed(error))
+        self.socket.send(&request).map_err(|error| self.failed(&error))
     }
 
     /// Reads what has arrived; `false` where that is nothing.
@@ -145,7 +106,7 @@ impl RedisSubscription {
                 Ok(true)
             }
             Err(error) if !waits && error.kind() == ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 
@@ -153,7 +114,7 @@ impl RedisSubscription {
     fn check(&mut self) -> Result<()> {
         match self.asked {
             Some(asked) if asked.elapsed() > PATIENCE => {
-                Err(self.failed(ErrorKind::TimedOut.into()))
+                Err(self.failed(&ErrorKind::TimedOut.into()))
             }
             None if self.heard.elapsed() > SILENCE => {
                 self.asked = Some(Instant::now());
@@ -163,8 +124,29 @@ impl RedisSubscription {
         }
     }
 
-    fn failed(&self, error: io::Error) -> larder_store::Error {
-        errors::failed(&self.node, self.timeout, &error.into())
+    fn failed(&self, error: &io::Error) -> Error {
+        errors::failed(&self.node, self.timeout, error)
+    }
+}
+
+/// Asks for the report of changed keys, on this connection.
+fn track(dialogue: &mut Dialogue) -> Result<()> {
+    let id = match dialogue.ask("CLIENT ID", &[b"CLIENT", b"ID"])? {
+        Value::Integer(id) => u64::try_from(id).unwrap_or_default(),
+        other => return Err(refused(dialogue, "CLIENT ID", &other)),
+    };
+    let id = Digits::new(id);
+    let words: [&[u8]; 6] = [b"CLIENT", b"TRACKING", b"ON", b"REDIRECT", id.as_bytes(), b"BCAST"];
+    match dialogue.ask("CLIENT TRACKING", &words)? {
+        Value::Okay => Ok(()),
+        other => Err(refused(dialogue, "CLIENT TRACKING", &other)),
+    }
+}
+
+fn refused(dialogue: &Dialogue, command: &str, answer: &Value) -> Error {
+    match answer {
+        Value::Error(error) => errors::refused(dialogue.node(), error),
+        other => errors::unexpected(dialogue.node(), command, other),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Links to a socket of the test, in a protocol of a few letters.
 
+mod waiting;
+
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -10,13 +12,13 @@ use std::time::Duration;
 use larder_host::destination::Destination;
 use larder_store::{Answer, Error, Meta, Result, Watch};
 
-use super::{Links, Peer, Read};
+use super::{Arriving, Links, Peer, Read};
 use crate::socket::Socket;
 
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A node whose answers are `$<len>\n<value>`, `-\n` for a refusal, and `!\n` after which nothing can be read. `.\n` ends
-/// the answer to a read of several keys.
+/// A node whose answers are `$<len>\n<value>`, or `%<len>\n<value>;`, `-\n` for a refusal, and `!\n` after which nothing can be
+/// read. `.\n` ends the answer to a read of several keys.
 struct Letters(Destination);
 
 enum SentRequest {
@@ -31,8 +33,8 @@ fn engine_error(what: &str) -> Error {
 impl Peer for Letters {
     type SentRequest = SentRequest;
 
-    fn open(&mut self) -> Result<Socket> {
-        Socket::connect(&self.0, None, TIMEOUT).map_err(|error| self.failed(error))
+    fn open(&mut self, within: Duration) -> Result<Socket> {
+        Socket::connect(&self.0, None, within).map_err(|error| self.failed(error, within))
     }
 
     fn read<'i>(
@@ -47,6 +49,21 @@ impl Peer for Letters {
         match &input[..end] {
             b"-" => report(Answer::Failed(engine_error("refused"))),
             b"." => report(Answer::End),
+            [b'%', len @ ..] => {
+                let value_len: usize = str::from_utf8(len).unwrap().parse().unwrap();
+                let (head_len, meta) = (end + 1, Meta::default());
+                let whole = head_len + value_len + 1;
+                match input.get(head_len..whole) {
+                    None => {
+                        return Read::Value(Arriving { head_len, value_len, tail: b";", meta });
+                    }
+                    Some([value @ .., b';']) => {
+                        report(Answer::Hit { value, meta });
+                        return Read::Last(whole);
+                    }
+                    Some(other) => return Read::Broken(self.no_end(&other[value_len..])),
+                }
+            }
             b"=" => report(Answer::Stored(larder_store::SetOutcome::NotStored)),
             [b'$', len @ ..] => {
                 let len: usize = str::from_utf8(len).unwrap().parse().unwrap();
@@ -74,8 +91,12 @@ impl Peer for Letters {
 
     fn forget(&mut self) {}
 
-    fn failed(&self, source: io::Error) -> Error {
+    fn failed(&self, source: io::Error, _: Duration) -> Error {
         engine_error(&format!("lost: {:?}", source.kind()))
+    }
+
+    fn no_end(&self, behind: &[u8]) -> Error {
+        engine_error(&format!("no end: {}", behind.escape_ascii()))
     }
 
     fn unasked(&self, received: &[u8]) -> Error {
@@ -288,7 +309,7 @@ fn what_a_socket_does_not_take_is_sent_later() {
         let value = &value[..len];
         let encode = |link: &mut super::Link<Letters>| {
             link.output().extend_from_slice(b"set");
-            link.add_value(value, b"\n");
+            link.add_value(value, |out| out.push(b'\n'));
         };
         scene.links.ask(0, id, SentRequest::Get, encode).unwrap();
         sent.extend_from_slice(b"set");
@@ -311,7 +332,7 @@ fn what_a_socket_does_not_take_is_sent_later() {
     assert_eq!(scene.links.unsent_bytes(), 0);
     assert_eq!(*watched.0.lock().unwrap(), [(0, false), (0, true), (0, false)]);
     // A waiting caller sends too, while the other side reads only after it has written.
-    let encode = |link: &mut super::Link<Letters>| link.add_value(&value, b"\n");
+    let encode = |link: &mut super::Link<Letters>| link.add_value(&value, |out| out.push(b'\n'));
     scene.links.ask(0, 6, SentRequest::Get, encode).unwrap();
     let reader = std::thread::spawn(move || {
         let mut left = 3_000_001;

@@ -1,0 +1,173 @@
+//! Calls that wait.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use larder_store::Answer;
+
+use super::super::Links;
+use super::{Letters, SentRequest, TIMEOUT, scene, show};
+
+/// Links of a caller that waits, and the server's end of the only one, once it is open.
+struct Call {
+    links: Links<Letters>,
+    listener: std::net::TcpListener,
+}
+
+fn call() -> Call {
+    let mut scene = scene(1);
+    let address = scene.listeners[0].local_addr().unwrap();
+    let peer = Letters(larder_host::destination::Destination::Tcp(vec![address]));
+    Call { links: Links::for_calls([peer], TIMEOUT), listener: scene.listeners.remove(0) }
+}
+
+impl Call {
+    fn get(&mut self) -> larder_store::Result<()> {
+        self.links.forget_outstanding();
+        self.links.ask(0, 0, SentRequest::Get, |link| link.output().extend_from_slice(b"get\n"))
+    }
+
+    fn accept(&self) -> TcpStream {
+        let server = self.listener.accept().unwrap().0;
+        server.set_nodelay(true).unwrap();
+        server
+    }
+
+    /// What a read puts behind an `a`, and its answer.
+    fn value(&mut self) -> (Vec<u8>, String) {
+        let mut out = b"a".to_vec();
+        let answer = self.links.wait_for_value(0, &mut out);
+        (out, show(0, &answer))
+    }
+}
+
+#[test]
+fn a_value_goes_where_the_caller_wants_it_in_whatever_pieces_it_comes() {
+    for len in [0, 1, 1000, 16_380, 16_384, 70_000, 3_000_000] {
+        let value: Vec<u8> = (0..len).map(|n: u32| (n % 251) as u8).collect();
+        for kind in ['%', '$'] {
+            let end = if kind == '%' { ";" } else { "" };
+            let answer = [format!("{kind}{len}\n").as_bytes(), &value, end.as_bytes()].concat();
+            for first in [1, 3, 10, 5000, 20_000, answer.len() - 1, answer.len()] {
+                let mut call = call();
+                call.get().unwrap();
+                let mut server = call.accept();
+                let answer = answer.clone();
+                let sender = thread::spawn(move || {
+                    let (first, rest) = answer.split_at(first.min(answer.len()));
+                    server.write_all(first).unwrap();
+                    server.write_all(rest).unwrap();
+                    server
+                });
+                let (out, told) = call.value();
+                assert_eq!((&out[..1], &*told), (&b"a"[..], "0 "), "{len} {kind} {first}");
+                assert!(out[1..] == value, "{len} {kind} {first}");
+                assert_eq!(call.links.n_outstanding(), 0);
+                // The next answer is that of the next request.
+                call.get().unwrap();
+                sender.join().unwrap().write_all(b"-\n").unwrap();
+                assert_eq!(call.value(), (b"a".to_vec(), "0 refused".into()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_does_not_come_to_its_end_leaves_nothing_behind() {
+    let long = format!("%50000\n{}", "x".repeat(40_000));
+    let no_end = format!("%50000\n{}!", "x".repeat(50_000));
+    for (answer, wanted) in [
+        (&*long, "lost: UnexpectedEof"),
+        ("%5\nabc", "lost: UnexpectedEof"),
+        ("", "lost: UnexpectedEof"),
+        (&no_end, "no end: !"),
+        ("%1\nab", "no end: b"),
+        ("!\n", "broken"),
+    ] {
+        let mut call = call();
+        call.get().unwrap();
+        let mut server = call.accept();
+        server.write_all(answer.as_bytes()).unwrap();
+        let mut request = [0; 4];
+        call.links.flush();
+        server.read_exact(&mut request).unwrap();
+        drop(server);
+        assert_eq!(call.value(), (b"a".to_vec(), format!("0 {wanted}")), "{answer:.9}");
+        call.get().unwrap();
+        call.accept().write_all(b"%1\nb;").unwrap();
+        assert_eq!(call.value(), (b"ab".to_vec(), "0 ".into()));
+    }
+}
+
+#[test]
+fn bytes_that_no_request_asked_for_are_told_to_the_next() {
+    let mut call = call();
+    call.get().unwrap();
+    call.accept().write_all(b"%1\nb;%1\nc;").unwrap();
+    assert_eq!(call.value(), (b"ab".to_vec(), "0 ".into()));
+    let error = call.get().unwrap_err().to_string();
+    assert!(error.contains("unasked: %1\\nc;"), "{error}");
+    call.get().unwrap();
+    call.accept().write_all(b"%1\nd;").unwrap();
+    assert_eq!(call.value(), (b"ad".to_vec(), "0 ".into()));
+}
+
+#[test]
+fn a_call_whose_caller_panicked_is_forgotten() {
+    let mut call = call();
+    call.get().unwrap();
+    call.accept().write_all(b"%1\nb;").unwrap();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        // Unlike `panic!`, this prints nothing that looks like a failure.
+        call.links.wait_for_all(&mut |_, _| resume_unwind(Box::new("a test panics on purpose")));
+    }));
+    assert!(panicked.is_err());
+    call.get().unwrap();
+    call.accept().write_all(b"%1\nc;").unwrap();
+    assert_eq!(call.value(), (b"ac".to_vec(), "0 ".into()));
+}
+
+#[test]
+fn a_call_may_be_made_amid_the_answers_to_another() {
+    let (mut outer, mut inner) = (call(), call());
+    outer.get().unwrap();
+    outer.accept().write_all(b"%1\nb;").unwrap();
+    let mut told = Vec::new();
+    outer.links.wait_for_all(&mut |id, answer| {
+        inner.get().unwrap();
+        inner.accept().write_all(b"%1\nc;").unwrap();
+        told.push(inner.value());
+        told.push((Vec::new(), show(id, &answer)));
+    });
+    assert_eq!(told, [(b"ac".to_vec(), "0 ".into()), (Vec::new(), "0 b".into())]);
+}
+
+#[test]
+fn of_a_large_value_nothing_is_kept_in_memory() {
+    let mut call = call();
+    let value = vec![b'v'; 5_000_000];
+    let n_bytes = value.len() + 1;
+    call.links.opened(0).unwrap();
+    let mut server = call.accept();
+    let reader = thread::spawn(move || {
+        let mut room = vec![0; 1 << 16];
+        let mut n_left = n_bytes;
+        while n_left > 0 {
+            n_left -= server.read(&mut room).unwrap();
+        }
+        server.write_all(b"=\n").unwrap();
+        server
+    });
+    call.links
+        .ask(0, 0, SentRequest::Get, |link| link.add_value(&value, |out| out.push(b'\n')))
+        .unwrap();
+    assert_eq!(call.links.unsent_bytes(), 0);
+    let mut told = Vec::new();
+    call.links.wait_for_all(&mut |id, answer| {
+        told.push((id, matches!(answer, Answer::Stored(_))));
+    });
+    assert_eq!(told, [(0, true)]);
+    drop(reader.join().unwrap());
+}

@@ -1,0 +1,286 @@
+//! Requests whose caller waits for the answer, and follows the redirections of a cluster.
+
+use std::sync::Arc;
+
+use larder_protocol::resp::{ServerError, Value};
+use larder_store::{Answer, Error, Meta, Result};
+
+use super::address::Node;
+use super::client::{KeyPlace, RedisClient};
+use super::errors;
+use super::layout::UNKNOWN_HOST;
+use super::outstanding::{NodePeer, SentRequest};
+use super::request::{add, add_argument, begin};
+use super::routing::{Doubt, Redirect, asks_for_single_keys, doubt_in};
+use crate::pipelined::Link;
+
+/// The most times that a cluster may redirect a request to another node.
+const REDIRECTS: usize = 5;
+
+/// The answer to the read of a value.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// The value is where the caller wanted it.
+    Hit(Meta),
+    Miss,
+    Refused(ServerError),
+}
+
+impl RedisClient {
+    /// Begins a call: nothing is left of an earlier one, and the layout is as good as is known.
+    #[inline]
+    pub(super) fn begin_call(&mut self) -> Result<()> {
+        self.links.forget_outstanding();
+        self.follow_cluster()
+    }
+
+    /// Ends a call, after which a connection may have to be closed.
+    #[inline]
+    pub(super) fn end_call(&mut self) {
+        if !self.shared.terms().keep {
+            (0..self.links.len()).for_each(|link| self.links.close(link));
+        }
+    }
+
+    /// Sends a command to the node that has `key`, and waits for the answer. A refusal is an answer, unless it names another
+    /// node.
+    pub(super) fn call(
+        &mut self,
+        key: &[u8],
+        command: &'static str,
+        encode: impl Fn(&mut Link<NodePeer>),
+    ) -> Result<Value> {
+        self.begin_call()?;
+        let node = self.layout.owner_of(self.layout.slot_of(key));
+        let answer = self.exchange(node, command, &encode)?;
+        match Redirect::in_answer(&answer) {
+            Some(redirect) if self.layout.is_cluster() => {
+                self.redirected(redirect, command, &encode)
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// As [`Self::call`], for a command that reads a value. The value goes behind the bytes of `out`.
+    #[inline]
+    pub(super) fn call_for_value(
+        &mut self,
+        key: &[u8],
+        command: &'static str,
+        encode: impl Fn(&mut Link<NodePeer>),
+        out: &mut Vec<u8>,
+    ) -> Result<Found> {
+        self.begin_call()?;
+        self.asked = self.layout.owner_of(self.layout.slot_of(key));
+        let link = self.link_of[self.asked];
+        self.links.ask(link, 0, SentRequest::Get(command), &encode)?;
+        self.requests.sent.add_one();
+        let answer = self.links.wait_for_value(link, out);
+        self.end_call();
+        match answer {
+            Answer::Hit { meta, .. } => Ok(Found::Hit(meta)),
+            Answer::Miss => Ok(Found::Miss),
+            Answer::Failed(error) => Err(error),
+            _ => self.refused_value(link, command, &encode, out),
+        }
+    }
+
+    #[cold]
+    fn refused_value(
+        &mut self,
+        link: usize,
+        command: &'static str,
+        encode: &dyn Fn(&mut Link<NodePeer>),
+        out: &mut Vec<u8>,
+    ) -> Result<Found> {
+        let mut answer = self.take_reply(link)?;
+        if let Some(redirect) = Redirect::in_answer(&answer)
+            && self.layout.is_cluster()
+        {
+            answer = self.redirected(redirect, command, encode)?;
+        }
+        match answer {
+            Value::Bulk(value) => {
+                out.extend_from_slice(&value);
+                Ok(Found::Hit(Meta::default()))
+            }
+            Value::Nil => Ok(Found::Miss),
+            Value::Error(error) => Ok(Found::Refused(error)),
+            other => Err(self.unexpected(command, &other)),
+        }
+    }
+
+    /// Follows the redirections of a cluster.
+    #[cold]
+    fn redirected(
+        &mut self,
+        mut redirect: Redirect,
+        command: &'static str,
+        encode: &dyn Fn(&mut Link<NodePeer>),
+    ) -> Result<Value> {
+        for _ in 0..REDIRECTS {
+            let reporter = Arc::clone(&self.layout.nodes()[self.asked]);
+            if !redirect.is_once {
+                self.renew_for(Doubt::moved(self.asked))?;
+            }
+            let node = self.place_of(&redirect, &reporter)?;
+            let answer = if redirect.is_once {
+                self.exchange_once(node, command, encode)
+            } else {
+                self.exchange(node, command, encode)
+            }?;
+            match Redirect::in_answer(&answer) {
+                Some(next) => redirect = next,
+                None => return Ok(answer),
+            }
+        }
+        self.doubts.note(self.link_of[self.asked], false);
+        Err(errors::sent_around(self.asked_node(), REDIRECTS, redirect.slot))
+    }
+
+    /// The place of the node to which a request is redirected.
+    fn place_of(&mut self, redirect: &Redirect, reporter: &Node) -> Result<usize> {
+        if redirect.host == UNKNOWN_HOST && !redirect.is_once {
+            return Ok(self.layout.owner_of(redirect.slot));
+        }
+        let (layout, place) = self.shared.place_of(&redirect.host, redirect.port, reporter)?;
+        self.follow(layout);
+        Ok(place)
+    }
+
+    /// Sends a command to a node and waits for the answer.
+    pub(super) fn exchange(
+        &mut self,
+        node: usize,
+        command: &'static str,
+        encode: &dyn Fn(&mut Link<NodePeer>),
+    ) -> Result<Value> {
+        self.asked = node;
+        let link = self.link_of[node];
+        self.links.ask(link, 0, SentRequest::Own { command, id: 0 }, encode)?;
+        self.requests.sent.add_one();
+        self.wait_for_reply(link)
+    }
+
+    /// As [`Self::exchange`], to a node that is about to get the key's slot. Such a node answers only after `ASKING` on
+    /// the same connection.
+    fn exchange_once(
+        &mut self,
+        node: usize,
+        command: &'static str,
+        encode: &dyn Fn(&mut Link<NodePeer>),
+    ) -> Result<Value> {
+        const ASKING: &str = "ASKING";
+        self.asked = node;
+        let link = self.link_of[node];
+        let asking = SentRequest::Own { command: ASKING, id: 0 };
+        self.links.ask(link, 0, asking, |link| add(link.output(), &[ASKING.as_bytes()]))?;
+        self.links.ask(link, 1, SentRequest::Own { command, id: 1 }, encode)?;
+        self.requests.sent.add_one();
+        let answer = self.wait_for_reply(link)?;
+        match self.take_reply(link)? {
+            refusal @ Value::Error(_) => Ok(refusal),
+            _ => Ok(answer),
+        }
+    }
+
+    /// Waits until all requests are answered. The reply to the last of them on this link.
+    fn wait_for_reply(&mut self, link: usize) -> Result<Value> {
+        let mut lost = None;
+        self.links.wait_for_all(&mut |_, answer| {
+            if let Answer::Failed(error) = answer {
+                lost.get_or_insert(error);
+            }
+        });
+        self.end_call();
+        match lost {
+            Some(error) => {
+                self.links.peer(link).replies.clear();
+                Err(error)
+            }
+            None => self.take_reply(link),
+        }
+    }
+
+    /// Takes the last reply on a link.
+    fn take_reply(&mut self, link: usize) -> Result<Value> {
+        let peer = self.links.peer(link);
+        peer.replies.pop().map(|(_, value)| value).ok_or_else(|| errors::lost_behind(&peer.node))
+    }
+
+    /// The node that got the last request.
+    pub(super) fn asked_node(&self) -> &Node {
+        &self.layout.nodes()[self.asked]
+    }
+
+    /// The error of a refusal by the node that got the last request.
+    pub(super) fn refused(&mut self, error: &ServerError) -> Error {
+        if let Some(is_lost) = doubt_in(error) {
+            self.doubts.note(self.link_of[self.asked], is_lost);
+        }
+        errors::refused(self.asked_node(), error)
+    }
+
+    /// The error of an answer of that node that does not fit the command.
+    pub(super) fn unexpected(&self, command: &str, answer: &Value) -> Error {
+        errors::unexpected(self.asked_node(), command, answer)
+    }
+
+    /// Asks every node that has some of the keys, and passes on the values as they come. The indices of keys that are to be asked
+    /// for once more, each by itself.
+    pub(super) fn call_for_many(
+        &mut self,
+        keys: &[&[u8]],
+        hit: &mut dyn FnMut(usize, &[u8], Meta),
+    ) -> Result<Vec<usize>> {
+        self.begin_call()?;
+        self.find_places(keys.iter().copied().enumerate());
+        // Already in order without a cluster.
+        if self.layout.is_cluster() {
+            self.places.sort_unstable();
+        }
+        let Self { links, places, requests, doubts, .. } = self;
+        let groups: Vec<&[KeyPlace]> = places.chunk_by(KeyPlace::shares_command).collect();
+        groups.iter().try_for_each(|group| links.opened(group[0].link).map(drop))?;
+        let mut last = None;
+        for (id, group) in (0..).zip(&groups) {
+            let n_keys = u32::try_from(group.len()).unwrap_or(u32::MAX);
+            let asked = SentRequest::GetMany { n_keys, next: None, id };
+            let link = group[0].link;
+            links.ask(link, id as usize, asked, |link| {
+                begin(link.output(), 1 + group.len());
+                add_argument(link.output(), b"MGET");
+                for KeyPlace { index, .. } in *group {
+                    add_argument(link.output(), keys[*index]);
+                }
+            })?;
+            requests.sent.add(u64::from(last.replace(link) != Some(link)));
+        }
+        let mut lost = None;
+        links.wait_for_all(&mut |id, answer| match answer {
+            Answer::Entry { place, value, meta } => hit(groups[id][place].index, value, meta),
+            Answer::Failed(error) => drop(lost.get_or_insert(error)),
+            _ => {}
+        });
+        let (mut moved, mut refused) = (Vec::new(), None);
+        for link in 0..links.len() {
+            let peer = links.peer(link);
+            for (id, refusal) in std::mem::take(&mut peer.replies) {
+                let Value::Error(error) = refusal else { continue };
+                if let Some(is_lost) = doubt_in(&error) {
+                    doubts.note(link, is_lost);
+                }
+                if asks_for_single_keys(&error) {
+                    moved.extend(groups[id].iter().map(|place| place.index));
+                } else {
+                    refused.get_or_insert_with(|| errors::refused(&peer.node, &error));
+                }
+            }
+        }
+        self.end_call();
+        match lost.or(refused) {
+            Some(error) => Err(error),
+            None => Ok(moved),
+        }
+    }
+}
