@@ -1,339 +1,316 @@
-//! A connection to one node, and the error that each of its failures becomes.
-//!
-//! The steps of a `get` are `#[inline]` all the way: code after a system call runs with cold caches. A call of a
-//! separate function cost as much again as its work (see the benchmark `floor_memcached`).
+//! Calls on the link to one node: each sends a request and waits for the answer.
 
-use std::io;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
-use larder_protocol::{Malformed, Parse, Parsed, Refusal};
-use larder_store::{Error, Result};
+use larder_protocol::meta::delete::DeleteReply;
+use larder_protocol::storage::StorageRequest;
+use larder_protocol::{meta, text};
+use larder_store::{Answer, Counted, DeleteOutcome, Delta, Error, Facts, Meta, Result, SetOutcome};
 
 use super::SCHEME;
-use super::address::Node;
+use super::answer::{Lease, Looked};
 use super::errors;
-use crate::socket::Socket;
+use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::request::{
+    add_delete, add_get, add_get_and_touch, add_incr, add_set, add_touch, change_of,
+};
+use super::terms::Wire;
+use crate::pipelined::{Link, Links};
 
-/// Room for received bytes; it must hold the longest line. Larger values are read straight into the caller's buffer.
-const INPUT_LEN: usize = 16 * 1024;
-const _: () = assert!(INPUT_LEN > larder_protocol::MAX_LINE_LEN, "a line must fit the buffer");
-
-/// Up to this length a value is copied behind its header, which is cheaper than sending two slices.
-const COPIED_LEN: usize = 4 * 1024;
-
-/// The terms of the conversation with a node.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
-    /// The protocol.
-    pub(super) wire: Wire,
-    /// The longest silence of the node.
-    pub(super) timeout: Duration,
-    /// Whether a connection is kept after an operation.
-    pub(super) keep: bool,
-    /// The node's item limit, if the node reports it.
-    pub(super) max_value_len: Option<usize>,
-}
-
-/// The protocol on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
-    Text,
-    Meta,
-}
-
-/// A connection to one node, opened when it is first needed.
+/// The link to one node.
 #[derive(Debug)]
-pub(super) struct Connection {
-    node: Arc<Node>,
-    pub(super) terms: Terms,
-    socket: Option<Socket>,
-    /// Whether the connection is open and every request has been answered, so that the next answer is the next
-    /// request's.
-    in_step: bool,
-    /// Empty until the connection is first opened, because a process may have thousands of sessions.
-    input: Box<[u8]>,
-    /// The bytes received and not yet read are `input[start..end]`.
-    start: usize,
-    end: usize,
-    /// The next request.
-    pub(super) request: Vec<u8>,
-    /// Length of the value that the awaited answer is about.
-    pub(super) value_len: usize,
-    /// The longest time of a read, where it is bounded.
-    read_timeout: Option<Duration>,
-    /// The moment at which the answer to the present request is due.
-    deadline: Option<Instant>,
+pub(super) struct Connection<'a> {
+    links: &'a mut Links<NodePeer>,
+    node: usize,
 }
 
-impl Connection {
-    pub(super) fn new(node: Arc<Node>, terms: Terms) -> Self {
-        Self {
-            node,
-            terms,
-            socket: None,
-            in_step: false,
-            input: Box::default(),
-            start: 0,
-            end: 0,
-            request: Vec::new(),
-            value_len: 0,
-            read_timeout: None,
-            deadline: None,
-        }
-    }
+/// What a client gets that asks for a value or a lease.
+pub(super) enum Leasing {
+    Value(Meta),
+    Lease { version: u64, is_won: bool, lasts: bool },
+}
 
-    /// Bounds the time of reads. The next operation opens another connection, whose kernel timeout fits that.
-    pub(super) fn set_read_timeout(&mut self, longest: Option<Duration>) {
-        self.read_timeout = longest;
-        self.in_step = false;
-        self.socket = None;
-    }
-
-    /// Begins an operation, whose answer may be due at a moment: makes sure that there is a connection. True when the
-    /// connection had to be opened.
+impl<'a> Connection<'a> {
+    /// The link to the node with this number, which is opened if it is not open.
     #[inline]
-    pub(super) fn begin(&mut self, deadline: Option<Instant>) -> Result<bool> {
-        self.request.clear();
-        self.deadline = deadline;
-        let is_new =
-            if std::mem::replace(&mut self.in_step, false) { false } else { self.connect()? };
-        if let Some(socket) = &mut self.socket {
-            socket.begin(deadline);
-        }
-        Ok(is_new)
+    pub(super) fn open(links: &'a mut Links<NodePeer>, node: usize) -> Result<Self> {
+        links.begin_call();
+        links.opened(node)?;
+        Ok(Self { links, node })
     }
 
+    /// Ends an operation, after which the connection may have to be closed.
+    #[inline]
+    pub(super) fn end(self) {
+        if !self.links.peer(self.node).terms.keep {
+            self.links.close(self.node);
+        }
+    }
+
+    fn wire(&mut self) -> Wire {
+        self.links.peer(self.node).terms.wire
+    }
+
+    /// Sends a request and waits for the answer. A refusal is an error.
+    fn call(
+        &mut self,
+        asked: SentRequest,
+        encode: impl FnOnce(&mut Link<NodePeer>),
+    ) -> Result<Answer<'static>> {
+        self.links.ask(self.node, 0, asked, encode)?;
+        match self.links.wait_for_answer() {
+            Answer::Failed(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The same for an answer that only calls ask for.
+    fn call_for_reply(
+        &mut self,
+        asked: SentRequest,
+        encode: impl FnOnce(&mut Link<NodePeer>),
+    ) -> Result<Reply> {
+        self.call(asked, encode)?;
+        let reply = self.links.take_reply(self.node);
+        reply.ok_or_else(|| self.other())
+    }
+
+    /// The same for a value, which goes behind the bytes of `out`; an error leaves `out` as it was.
+    #[inline]
+    fn call_for_value(
+        &mut self,
+        asked: SentRequest,
+        encode: impl FnOnce(&mut Link<NodePeer>),
+        out: &mut Vec<u8>,
+    ) -> Result<Answer<'static>> {
+        self.links.ask(self.node, 0, asked, encode)?;
+        match self.links.wait_for_value(self.node, out) {
+            Answer::Failed(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The error of an answer that is none to its request. No peer passes one on.
     #[cold]
-    fn connect(&mut self) -> Result<bool> {
-        (self.start, self.end) = (0, 0);
-        if self.input.is_empty() {
-            self.input = vec![0; INPUT_LEN].into();
-        }
-        self.socket = None;
-        let socket = self.open().map_err(|error| self.failed(error))?;
-        self.socket = Some(socket);
-        Ok(true)
+    fn other(&mut self) -> Error {
+        errors::unasked(&self.links.peer(self.node).node, b"")
     }
 
-    fn open(&self) -> io::Result<Socket> {
-        let timeout = self.terms.timeout;
-        let left = self.deadline.map(|due| due.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let socket = self.node.connect(left.map_or(timeout, |left| left.min(timeout)))?;
-        match self.read_timeout {
-            None => Ok(socket),
-            Some(longest) => socket.with_deadlines(longest, timeout),
-        }
-    }
-
-    /// Ends an operation. After an error in mid-answer the connection is closed. A connection whose operation never
-    /// ended is opened again by the next operation.
+    /// Puts the value behind the bytes of `out`.
     #[inline]
-    pub(super) fn end<T>(&mut self, result: &Result<T>) {
-        let is_answered = match result {
-            Ok(_) => true,
-            Err(error) => errors::is_whole_answer(error),
+    pub(super) fn get_onto(&mut self, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Meta>> {
+        let wire = self.wire();
+        match self.call_for_value(SentRequest::Get, |link| add_get(wire, link, key), out)? {
+            Answer::Hit { meta, .. } => Ok(Some(meta)),
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`Self::get_onto`], in a request that also gives the entry a new TTL. If it has met the lease of an absent key, the
+    /// lease has got the new TTL: it is taken away, because it would end too late.
+    pub(super) fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        exptime: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Meta>> {
+        let wire = self.wire();
+        let asked = if wire == Wire::Meta { SentRequest::GetAndTouch } else { SentRequest::Get };
+        let encode = |link: &mut Link<NodePeer>| add_get_and_touch(wire, link, key, exptime);
+        if let Answer::Hit { meta, .. } = self.call_for_value(asked, encode, out)? {
+            return Ok(Some(meta));
+        }
+        if let Some(Reply::Lease(Lease { version: Some(version), .. })) =
+            self.links.take_reply(self.node)
+        {
+            self.delete_if(key, version)?;
+        }
+        Ok(None)
+    }
+
+    /// Asks for a value, which goes behind the bytes of `out`, or for a lease.
+    pub(super) fn get_or_lease(
+        &mut self,
+        key: &[u8],
+        exptime: i64,
+        out: &mut Vec<u8>,
+    ) -> Result<Leasing> {
+        let encode = |link: &mut Link<NodePeer>| {
+            meta::get::encode_or_lease(link.output(), key, exptime);
         };
-        self.in_step = is_answered && self.terms.keep;
-        if !self.in_step {
-            self.socket = None;
+        match self.call_for_value(SentRequest::GetOrLease { id: 0 }, encode, out)? {
+            Answer::Hit { meta, .. } => Ok(Leasing::Value(meta)),
+            _ => match self.links.take_reply(self.node) {
+                Some(Reply::Lease(lease)) => Leasing::of(lease),
+                _ => Err(no_room_for_a_lease()),
+            },
         }
     }
 
-    /// Sends the request.
-    #[expect(clippy::inline_always, reason = "measured: see the head of this file")]
-    #[inline(always)]
-    pub(super) fn send(&mut self) -> Result<()> {
-        self.nothing_left()?;
-        let Self { socket, request, node, .. } = self;
-        let socket = socket.as_mut().ok_or_else(|| closed(node))?;
-        socket.send(request).map_err(|error| self.failed(error))
+    /// Looks at an entry without its value, which only the meta protocol can.
+    pub(super) fn look(&mut self, key: &[u8]) -> Result<Option<Facts>> {
+        Ok(self.look_closely(key)?.filter(|found| !found.is_lease).map(|found| found.facts))
     }
 
-    /// Refuses the rest of an earlier answer, which would be taken for the next answer.
-    #[inline]
-    fn nothing_left(&mut self) -> Result<()> {
-        if self.start != self.end {
-            return Err(errors::unasked(&self.node, &self.input[self.start..self.end]));
+    /// The same, but it tells a lease from a miss.
+    pub(super) fn look_closely(&mut self, key: &[u8]) -> Result<Option<Looked>> {
+        let encode = |link: &mut Link<NodePeer>| meta::get::encode_look(link.output(), key);
+        match self.call_for_reply(SentRequest::Look { id: 0 }, encode)? {
+            Reply::Looked(found) => Ok(found),
+            _ => Err(self.other()),
         }
-        Ok(())
     }
 
-    /// Sends the request, a value and the end of its line.
-    pub(super) fn send_value(&mut self, value: &[u8]) -> Result<()> {
-        self.add_value(value)?;
-        self.send_rest()
+    /// Whether the entry of a key still has this version.
+    pub(super) fn has_version(&mut self, key: &[u8], version: u64) -> Result<bool> {
+        let found = self.look_closely(key)?;
+        Ok(found.is_some_and(|found| found.facts.meta.version == Some(version)))
     }
 
-    /// Adds a value and the end of its line to the request. A large value is sent at once, behind the request.
-    pub(super) fn add_value(&mut self, value: &[u8]) -> Result<()> {
-        if value.len() <= COPIED_LEN {
-            self.request.extend_from_slice(value);
-            self.request.extend_from_slice(b"\r\n");
-            return Ok(());
+    pub(super) fn set(&mut self, request: &StorageRequest<'_>, value: &[u8]) -> Result<SetOutcome> {
+        let (wire, asked) = (self.wire(), SentRequest::Set { value_len: value.len() });
+        match self.call(asked, |link| add_set(wire, link, request, value))? {
+            Answer::Stored(outcome) => Ok(outcome),
+            _ => Err(self.other()),
         }
-        self.nothing_left()?;
-        let Self { socket, request, node, .. } = self;
-        let socket = socket.as_mut().ok_or_else(|| closed(node))?;
-        let sent = socket.send_slices([request, value, b"\r\n"]);
-        sent.map_err(|error| self.failed(error))?;
-        self.request.clear();
-        Ok(())
     }
 
-    /// Sends the part of the request that is not sent yet.
-    pub(super) fn send_rest(&mut self) -> Result<()> {
-        if self.request.is_empty() {
-            return Ok(());
+    pub(super) fn delete(&mut self, key: &[u8]) -> Result<bool> {
+        let wire = self.wire();
+        match self.call(SentRequest::Delete, |link| add_delete(wire, link, key))? {
+            Answer::Found(is_found) => Ok(is_found),
+            _ => Err(self.other()),
         }
-        self.send()?;
-        self.request.clear();
-        Ok(())
     }
 
-    /// As [`Node::packet_len`].
-    pub(super) fn packet_len(&self) -> Option<usize> {
-        self.node.packet_len()
+    /// Deletes on condition of a version, which only the meta protocol can.
+    pub(super) fn delete_if(&mut self, key: &[u8], version: u64) -> Result<DeleteOutcome> {
+        let changed = self.change(|out| meta::delete::encode_if(out, key, version))?;
+        Ok(match changed {
+            DeleteReply::Deleted => DeleteOutcome::Deleted,
+            DeleteReply::Exists => DeleteOutcome::Exists,
+            DeleteReply::NotFound => DeleteOutcome::NotFound,
+        })
     }
 
-    /// Waits for an answer.
-    #[inline]
-    pub(super) fn receive<T>(
+    /// Marks an entry of this version as stale.
+    pub(super) fn mark(
         &mut self,
-        parse: impl for<'a> Fn(&'a [u8]) -> Parse<'a, T>,
-    ) -> Result<T> {
-        if self.start == self.end {
-            self.fill()?;
-        }
-        loop {
-            let received = &self.input[self.start..self.end];
-            match parse(received) {
-                Ok(Parsed::Complete(Ok(answer), len)) => {
-                    self.start += len;
-                    return Ok(answer);
-                }
-                Ok(Parsed::Complete(Err(refusal), len)) => {
-                    let error = self.refused(refusal);
-                    self.start += len;
-                    return Err(error);
-                }
-                Ok(Parsed::Incomplete) => self.fill()?,
-                Err(malformed) => return Err(self.malformed(malformed, received)),
-            }
+        key: &[u8],
+        version: u64,
+        exptime: Option<i64>,
+    ) -> Result<DeleteReply> {
+        self.change(|out| meta::delete::encode_mark(out, key, version, exptime))
+    }
+
+    fn change(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<DeleteReply> {
+        let asked = SentRequest::Change { id: 0 };
+        match self.call_for_reply(asked, |link| encode(link.output()))? {
+            Reply::Changed(reply) => Ok(reply),
+            _ => Err(self.other()),
         }
     }
 
-    /// The next `len` bytes and the `tail` behind them, if they have arrived already.
-    #[inline]
-    pub(super) fn received_value<const N: usize>(
+    /// Marks an entry in one request with a look at it: its version after that. `None` if it was changed before.
+    pub(super) fn mark_again(&mut self, key: &[u8], version: u64) -> Result<Option<u64>> {
+        let asked = SentRequest::MarkAndLook { id: 0, marked: None };
+        let encode = |link: &mut Link<NodePeer>| encode_mark_again(link.output(), key, version);
+        match self.call_for_reply(asked, encode)? {
+            Reply::Marked(marked, found) => Ok(version_of_its_mark(marked, found)),
+            _ => Err(self.other()),
+        }
+    }
+
+    /// Gives an entry a new TTL. If it has met the lease of an absent key, it takes that away.
+    pub(super) fn touch(&mut self, key: &[u8], exptime: i64) -> Result<bool> {
+        let wire = self.wire();
+        let encode = |link: &mut Link<NodePeer>| add_touch(wire, link, key, exptime);
+        if wire == Wire::Text {
+            return match self.call(SentRequest::Touch, encode)? {
+                Answer::Found(is_found) => Ok(is_found),
+                _ => Err(self.other()),
+            };
+        }
+        let flags = match self.call_for_reply(SentRequest::TouchClosely, encode)? {
+            Reply::Touched(Some(flags)) => flags,
+            Reply::Touched(None) => return Ok(false),
+            _ => return Err(self.other()),
+        };
+        if !flags.is_lease(0) {
+            return Ok(true);
+        }
+        let Some(found) = self.look_closely(key)? else { return Ok(false) };
+        if let Some(version) = found.facts.meta.version.filter(|_| found.is_lease) {
+            self.delete_if(key, version)?;
+        }
+        Ok(!found.is_lease)
+    }
+
+    /// Changes a number. `absent` has the number of an absent key and its end, which only the meta protocol takes.
+    pub(super) fn incr(
         &mut self,
-        len: usize,
-        tail: &[u8; N],
-    ) -> Result<Option<&[u8]>> {
-        let start = self.start;
-        let received = &self.input[start..self.end];
-        let Some((value, behind)) = received.split_at_checked(len) else { return Ok(None) };
-        let Some(end) = behind.first_chunk::<N>() else { return Ok(None) };
-        if end != tail {
-            return Err(self.no_end(end));
-        }
-        self.start += len + N;
-        Ok(Some(value))
-    }
-
-    /// Waits for `len` bytes, which go behind those of `value`, and for the `tail` behind them. An error leaves `value` as
-    /// it was.
-    #[inline]
-    pub(super) fn receive_value<const N: usize>(
-        &mut self,
-        len: usize,
-        tail: &[u8; N],
-        value: &mut Vec<u8>,
-    ) -> Result<()> {
-        if let Some(received) = self.received_value(len, tail)? {
-            value.extend_from_slice(received);
-            return Ok(());
-        }
-        let start = value.len();
-        let received = self.receive_rest(len, tail, value);
-        if received.is_err() {
-            value.truncate(start);
-        }
-        received
-    }
-
-    /// Reads the rest of a value straight into the caller's buffer.
-    fn receive_rest<const N: usize>(
-        &mut self,
-        len: usize,
-        tail: &[u8; N],
-        value: &mut Vec<u8>,
-    ) -> Result<()> {
-        let received = &self.input[self.start..self.end];
-        let (in_value, in_tail) = received.split_at(received.len().min(len));
-        value.reserve(len);
-        value.extend_from_slice(in_value);
-        let mut end = [0; N];
-        end[..in_tail.len()].copy_from_slice(in_tail);
-        let (rest, start) = (len - in_value.len(), in_tail.len());
-        let received = self.socket()?.receive_value(value, rest, &mut end[start..]);
-        received.map_err(|error| self.failed(error))?;
-        (self.start, self.end) = (0, 0);
-        if end == *tail { Ok(()) } else { Err(self.no_end(&end)) }
-    }
-
-    /// Reads the bytes that have arrived, or waits for some.
-    #[expect(clippy::inline_always, reason = "measured: see the head of this file")]
-    #[inline(always)]
-    fn fill(&mut self) -> Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.input.len() {
-            self.input.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        let Self { socket, input, end, .. } = self;
-        let socket = socket.as_mut().ok_or_else(|| closed(&self.node))?;
-        match socket.receive(true, &mut input[*end..]) {
-            Ok(received) => {
-                *end += received;
-                Ok(())
-            }
-            Err(error) => Err(self.failed(error)),
+        key: &[u8],
+        delta: Delta,
+        absent: Option<(u64, i64)>,
+    ) -> Result<Option<Counted>> {
+        let (wire, change) = (self.wire(), change_of(delta, absent));
+        match self.call(SentRequest::Incr, |link| add_incr(wire, link, key, &change))? {
+            Answer::Counted(counted) => Ok(counted),
+            _ => Err(self.other()),
         }
     }
 
-    fn socket(&mut self) -> Result<&mut Socket> {
-        self.socket.as_mut().ok_or_else(|| closed(&self.node))
+    pub(super) fn flush_all(&mut self) -> Result<()> {
+        self.call(SentRequest::Flush, |link| text::flush_all::encode(link.output())).map(drop)
     }
 
-    #[cold]
-    fn failed(&self, source: io::Error) -> Error {
-        let timeout = self.terms.timeout;
-        let waited = self.read_timeout.filter(|_| self.deadline.is_some()).unwrap_or(timeout);
-        errors::failed(&self.node, waited.min(timeout), source)
+    pub(super) fn noop(&mut self) -> Result<()> {
+        self.call(SentRequest::Noop, |link| meta::noop::encode(link.output())).map(drop)
     }
 
-    #[cold]
-    fn refused(&self, refused: Refusal<'_>) -> Error {
-        errors::refused(&self.node, self.terms.max_value_len, self.value_len, refused)
+    pub(super) fn version(&mut self) -> Result<String> {
+        let encode = |link: &mut Link<NodePeer>| text::version::encode(link.output());
+        match self.call_for_reply(SentRequest::Version, encode)? {
+            Reply::Version(version) => Ok(version),
+            _ => Err(self.other()),
+        }
     }
 
-    #[cold]
-    fn malformed(&self, malformed: Malformed, received: &[u8]) -> Error {
-        errors::malformed(&self.node, malformed, received)
-    }
-
-    #[cold]
-    fn no_end(&self, end: &[u8]) -> Error {
-        errors::no_end(&self.node, end)
+    /// A group of statistics, by name.
+    pub(super) fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
+        let encode = |link: &mut Link<NodePeer>| text::stats::encode(link.output(), group);
+        match self.call_for_reply(SentRequest::Stats(BTreeMap::new()), encode)? {
+            Reply::Stats(stats) => Ok(stats),
+            _ => Err(self.other()),
+        }
     }
 }
 
-#[cold]
-fn closed(node: &Node) -> Error {
-    Error::Unavailable { engine: SCHEME, what: format!("{node} is not connected"), source: None }
+impl Leasing {
+    /// What a lease is to this client.
+    pub(super) fn of(lease: Lease) -> Result<Self> {
+        let Lease { version, is_won, lasts } = lease;
+        let version = version.ok_or_else(no_room_for_a_lease)?;
+        Ok(Self::Lease { version, is_won, lasts })
+    }
+}
+
+/// Adds a mark of an entry, and a look at it.
+pub(super) fn encode_mark_again(out: &mut Vec<u8>, key: &[u8], version: u64) {
+    meta::delete::encode_mark(out, key, version, None);
+    meta::get::encode_look(out, key);
+}
+
+/// The version of an entry after a mark; `None` if it was changed before.
+pub(super) fn version_of_its_mark(marked: DeleteReply, found: Option<Looked>) -> Option<u64> {
+    // Another client may have marked it between the two, and then has the version that was found.
+    let is_its = |found: &Looked| found.facts.meta.stale && found.is_won;
+    let found = found.filter(|found| marked == DeleteReply::Deleted && is_its(found));
+    found.and_then(|found| found.facts.meta.version)
+}
+
+/// The error of a server that gives neither a value nor a lease.
+pub(super) fn no_room_for_a_lease() -> Error {
+    let what = "no room for a lease; give the server more memory".to_owned();
+    Error::Full { engine: SCHEME, what }
 }

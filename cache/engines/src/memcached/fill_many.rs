@@ -5,14 +5,20 @@
 
 use larder_protocol::meta;
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_store::{Fill, Leases, Result, SetDone, SetOutcome, check_fill};
+use larder_store::{Answer, Fill, Leases, Result, SetDone, SetOutcome, check_fill};
 
 use super::SCHEME;
-use super::lease_many::READS;
+use super::batch::{Came, How, Item, note, report_all};
 use super::leases::{AROUND_VALUE, Right, lease_of};
 use super::limits::LONGEST_SENT;
-use super::session::{MemcachedSession, note};
-use super::write_many::{AROUND_WRITE, Outcomes, WRITES, refusal_or_failure, report_all, set_len};
+use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::request::add_set;
+use super::session::MemcachedSession;
+use super::terms::Wire;
+use crate::pipelined::Link;
+
+/// A batch of writes: for each, the outcome once it is known.
+type Outcomes = [Option<Result<SetOutcome>>];
 
 /// The fills of a batch.
 #[derive(Debug, Default)]
@@ -51,24 +57,25 @@ impl MemcachedSession {
         }
         let Plan { fills: mut planned, mut outcomes, checks } = self.plan(fills);
         let mut failed = self.check_versions(fills, &checks, &mut planned, &mut outcomes).err();
-        let due: Vec<_> = (0..fills.len()).filter(|i| planned[*i].is_some()).collect();
-        let filled = self.step(
-            due.iter().map(|i| (*i, fills[*i].put.key)),
-            WRITES,
-            |i| set_len(&fills[i].put),
-            |connection, i| match &planned[i] {
-                Some(Planned { header, .. }) => connection.add_set(header, fills[i].put.value),
-                None => Ok(()),
+        let due = (0..fills.len()).filter(|i| planned[*i].is_some());
+        let items: Vec<Item> = due.map(|i| self.item(i, fills[i].put.key)).collect();
+        let how = How {
+            value_len: |i: usize| fills[i].put.value.len(),
+            request: |i: usize, _| SentRequest::Set { value_len: fills[i].put.value.len() },
+            encode: |link: &mut Link<NodePeer>, i: usize| {
+                if let Some(Planned { header, .. }) = &planned[i] {
+                    add_set(Wire::Meta, link, header, fills[i].put.value);
+                }
             },
-            |connection, i, _| {
-                let outcome = refusal_or_failure(connection.receive_set(fills[i].put.value.len()))?;
-                outcomes[i] = Some(outcome.map(|outcome| match outcome {
+        };
+        let filled = self.call_each(&items, how, |i, came| {
+            outcomes[i] = came.stored().map(|outcome| {
+                outcome.map(|outcome| match outcome {
                     SetOutcome::Stored(version) => SetOutcome::Stored(version),
                     _ => SetOutcome::NotStored,
-                }));
-                Ok(())
-            },
-        );
+                })
+            });
+        });
         if let Err(error) = filled {
             note(&mut failed, error);
         }
@@ -115,29 +122,30 @@ impl MemcachedSession {
         fills: &[Fill<'_>],
         checks: &[Check],
         planned: &mut [Option<Planned<'_>>],
-        outcomes: &mut Outcomes<SetOutcome>,
+        outcomes: &mut Outcomes,
     ) -> Result<()> {
         let mut is_there = vec![false; checks.len()];
-        let looked = self.step(
-            checks.iter().enumerate().map(|(c, check)| (c, fills[check.place].put.key)),
-            READS,
-            |c| checks[c].key.len() + AROUND_WRITE,
-            |connection, c| {
-                meta::get::encode_look(&mut connection.request, &checks[c].key);
-                Ok(())
+        let of_check = |(c, check): (usize, &Check)| self.item(c, fills[check.place].put.key);
+        let items: Vec<Item> = checks.iter().enumerate().map(of_check).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |_, id| SentRequest::Look { id },
+            encode: |link: &mut Link<NodePeer>, c: usize| {
+                meta::get::encode_look(link.output(), &checks[c].key);
             },
-            |connection, c, _| {
-                let Check { place: i, version, .. } = checks[c];
-                match refusal_or_failure(connection.receive_look())? {
-                    Ok(Some(found)) if found.facts.meta.version == Some(version) => {
-                        is_there[c] = true;
-                    }
-                    Ok(_) => outcomes[i] = Some(Ok(SetOutcome::NotStored)),
-                    Err(refusal) => outcomes[i] = Some(Err(refusal)),
+        };
+        let looked = self.call_each(&items, how, |c, came| {
+            let Check { place: i, version, .. } = checks[c];
+            match came {
+                Came::Reply(Reply::Looked(Some(found)))
+                    if found.facts.meta.version == Some(version) =>
+                {
+                    is_there[c] = true;
                 }
-                Ok(())
-            },
-        );
+                Came::Answer(Answer::Failed(refusal)) => outcomes[i] = Some(Err(refusal)),
+                _ => outcomes[i] = Some(Ok(SetOutcome::NotStored)),
+            }
+        });
         for (check, _) in checks.iter().zip(is_there).filter(|(_, is_there)| !is_there) {
             planned[check.place] = None;
         }
@@ -149,7 +157,7 @@ impl MemcachedSession {
         &mut self,
         fills: &[Fill<'_>],
         planned: &[Option<Planned<'_>>],
-        outcomes: &mut Outcomes<SetOutcome>,
+        outcomes: &mut Outcomes,
     ) -> Result<()> {
         let of_filled = |i: usize| {
             let lease = planned[i].as_ref()?.lease?;
@@ -157,22 +165,20 @@ impl MemcachedSession {
             is_stored.then(|| (i, lease_of(fills[i].put.key), lease))
         };
         let over: Vec<_> = (0..fills.len()).filter_map(of_filled).collect();
-        self.step(
-            over.iter().enumerate().map(|(o, (i, ..))| (o, fills[*i].put.key)),
-            WRITES,
-            |o| over[o].1.len() + AROUND_WRITE,
-            |connection, o| {
-                meta::delete::encode_if(&mut connection.request, &over[o].1, over[o].2);
-                Ok(())
+        let of_lease =
+            |(o, (i, ..)): (usize, &(usize, Vec<u8>, u64))| self.item(o, fills[*i].put.key);
+        let items: Vec<Item> = over.iter().enumerate().map(of_lease).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |_, id| SentRequest::Change { id },
+            encode: |link: &mut Link<NodePeer>, o: usize| {
+                meta::delete::encode_if(link.output(), &over[o].1, over[o].2);
             },
-            |connection, o, _| {
-                if let Err(refusal) =
-                    refusal_or_failure(connection.receive(meta::delete::parse_if_reply))?
-                {
-                    outcomes[over[o].0] = Some(Err(refusal));
-                }
-                Ok(())
-            },
-        )
+        };
+        self.call_each(&items, how, |o, came| {
+            if let Came::Answer(Answer::Failed(refusal)) = came {
+                outcomes[over[o].0] = Some(Err(refusal));
+            }
+        })
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_protocol::text::stats::StatsReply;
-use larder_protocol::{meta, text};
 use larder_store::{Durability, Error, Result};
 
 use super::address::Node;
-use super::connection::{Connection, Terms, Wire};
+use super::connection::Connection;
+use super::outstanding::NodePeer;
+use super::terms::{Terms, Wire};
 use crate::network::runs_one_of;
+use crate::pipelined::Links;
 
 /// The first version whose meta commands tell the version of each write.
 const FIRST_META: [u32; 3] = [1, 6, 13];
@@ -72,13 +73,13 @@ impl Larder {
 impl Introspection {
     /// Asks a node for everything. Only a node that does not answer at all is an error.
     pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<Self> {
-        let mut connection = control(node, timeout);
-        let version = optional(ask_version(&mut connection))?;
-        let settings = optional(ask_stats(&mut connection, "settings"))?.unwrap_or_default();
-        let counters = optional(ask_stats(&mut connection, ""))?.unwrap_or_default();
+        let control = &mut control(node, timeout);
+        let version = optional(link(control).and_then(|mut node| node.version()))?;
+        let settings = optional(ask(control, |node| node.stats("settings")))?.unwrap_or_default();
+        let counters = optional(ask(control, |node| node.stats("")))?.unwrap_or_default();
         let pid = counters.get("pid").and_then(|pid| pid.parse().ok());
         let pid = pid.filter(|pid| node.is_local() && runs_one_of(*pid, &["memcached", "larder"]));
-        let speaks_meta = optional(ask_noop(&mut connection))?.is_some()
+        let speaks_meta = optional(link(control).and_then(|mut node| node.noop()))?.is_some()
             && version.as_deref().is_none_or(|version| is_from(version, FIRST_META));
         let has_gat = version.as_deref().is_some_and(|version| is_from(version, FIRST_GAT));
         let larder = Larder::of(&counters);
@@ -88,7 +89,7 @@ impl Introspection {
 
 /// The counters of a node now.
 pub(super) fn counters(node: &Arc<Node>, timeout: Duration) -> Result<BTreeMap<String, String>> {
-    ask_stats(&mut control(node, timeout), "")
+    ask(&mut control(node, timeout), |node| node.stats(""))
 }
 
 /// As [`counters`], with the memory that the node has given to slabs.
@@ -96,10 +97,10 @@ pub(super) fn counters_with_slabs(
     node: &Arc<Node>,
     timeout: Duration,
 ) -> Result<BTreeMap<String, String>> {
-    let mut control = control(node, timeout);
-    let mut counters = ask_stats(&mut control, "")?;
+    let control = &mut control(node, timeout);
+    let mut counters = ask(control, |node| node.stats(""))?;
     // A server with fewer commands than memcached may not know the group.
-    let slabs = optional(ask_stats(&mut control, "slabs"))?.unwrap_or_default();
+    let slabs = optional(ask(control, |node| node.stats("slabs")))?.unwrap_or_default();
     let given = slabs.into_iter().find(|(name, _)| name == GIVEN_TO_SLABS);
     counters.extend(given);
     Ok(counters)
@@ -139,72 +140,36 @@ pub(super) fn free(counters: &[BTreeMap<String, String>]) -> Option<u64> {
 
 /// Empties a node.
 pub(super) fn flush(node: &Arc<Node>, timeout: Duration) -> Result<()> {
-    ask(&mut control(node, timeout), Connection::flush_all)
+    link(&mut control(node, timeout))?.flush_all()
 }
 
 /// Whether a node answers.
 pub(super) fn answers(node: &Arc<Node>, timeout: Duration) -> bool {
-    ask_version(&mut control(node, timeout)).is_ok()
+    link(&mut control(node, timeout)).and_then(|mut node| node.version()).is_ok()
 }
 
-/// A connection beside those of the sessions, which is not counted with them.
-fn control(node: &Arc<Node>, timeout: Duration) -> Connection {
+/// A link beside those of the sessions, which is not counted with them.
+fn control(node: &Arc<Node>, timeout: Duration) -> Links<NodePeer> {
     control_by(Wire::Text, node, timeout)
 }
 
 /// The same in either protocol.
-pub(super) fn control_by(wire: Wire, node: &Arc<Node>, timeout: Duration) -> Connection {
+pub(super) fn control_by(wire: Wire, node: &Arc<Node>, timeout: Duration) -> Links<NodePeer> {
     let terms = Terms { wire, timeout, keep: true, max_value_len: None };
-    Connection::new(Arc::clone(node), terms)
+    Links::for_calls([NodePeer::new(node, terms, &Arc::default())], timeout)
 }
 
 /// Carries out one operation.
 pub(super) fn ask<T>(
-    connection: &mut Connection,
-    operation: impl FnOnce(&mut Connection) -> Result<T>,
+    control: &mut Links<NodePeer>,
+    operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
 ) -> Result<T> {
-    connection.begin(None)?;
-    let result = operation(connection);
-    connection.end(&result);
-    result
+    operation(&mut link(control)?)
 }
 
-fn ask_version(connection: &mut Connection) -> Result<String> {
-    ask(connection, |connection| {
-        text::version::encode(&mut connection.request);
-        connection.send()?;
-        connection.receive(|input| text::version::parse_reply(input)?.and_then(|it| Ok(lossy(it))))
-    })
-}
-
-fn ask_noop(connection: &mut Connection) -> Result<()> {
-    ask(connection, |connection| {
-        meta::noop::encode(&mut connection.request);
-        connection.send()?;
-        connection.receive(meta::noop::parse_reply)
-    })
-}
-
-fn ask_stats(connection: &mut Connection, group: &str) -> Result<BTreeMap<String, String>> {
-    ask(connection, |connection| {
-        text::stats::encode(&mut connection.request, group);
-        connection.send()?;
-        let mut stats = BTreeMap::new();
-        let owned = |reply: StatsReply<'_>| match reply {
-            StatsReply::Stat { name, value } => Ok(Some((lossy(name), lossy(value)))),
-            StatsReply::End => Ok(None),
-        };
-        while let Some((name, value)) =
-            connection.receive(|input| text::stats::parse_reply(input)?.and_then(owned))?
-        {
-            stats.insert(name, value);
-        }
-        Ok(stats)
-    })
-}
-
-fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
+/// The link to its only node.
+fn link(control: &mut Links<NodePeer>) -> Result<Connection<'_>> {
+    Connection::open(control, 0)
 }
 
 /// `None` for a request that the server does not know: proxies and MySQL's plugin have fewer commands than memcached.

@@ -33,13 +33,13 @@ impl Keys {
 
     /// Adds the keys that a line has, each behind a blank.
     #[inline]
-    pub(super) fn push_line(&mut self, line: &[u8], keys: &[&[u8]]) {
+    pub(super) fn push_line(&mut self, line: &[u8], key_lens: impl Iterator<Item = usize>) {
         self.forget_removed();
         let mut at = self.bytes.len();
         self.bytes.extend_from_slice(line);
-        for key in keys {
-            self.bytes[at] = short(key.len());
-            at += BEFORE_KEY + key.len();
+        for key_len in key_lens {
+            self.bytes[at] = short(key_len);
+            at += BEFORE_KEY + key_len;
         }
     }
 

@@ -8,19 +8,16 @@ use std::time::Duration;
 use larder_protocol::meta;
 use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_store::{DeleteDone, LeaseDone, Leased, Meta, Result, SetOutcome, Token};
+use larder_store::{Answer, DeleteDone, LeaseDone, Leased, Meta, Result, SetOutcome, Token};
 
-use super::connection::Connection;
-use super::leases::{Answer, Right, lease_of};
-use super::many::{Part, REQUEST_LEN};
-use super::session::{MemcachedSession, note};
-use super::write_many::{AROUND_WRITE, REQUESTS, Window, refusal_or_failure, report_all};
-
-/// The bound of requests whose answers may have values of any length.
-pub(super) const READS: Window = Window { most: REQUESTS, max_len: REQUEST_LEN };
-
-/// The bound of steps with two requests for each key.
-const PAIRS: Window = Window { most: REQUESTS / 2, max_len: REQUEST_LEN };
+use super::batch::{Came, How, Item, note, report_all};
+use super::connection::{Leasing, encode_mark_again, no_room_for_a_lease, version_of_its_mark};
+use super::leases::{Right, lease_of};
+use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::request::add_set;
+use super::session::MemcachedSession;
+use super::terms::Wire;
+use crate::pipelined::Link;
 
 /// A stale entry, of which this client may get the lease.
 #[derive(Debug)]
@@ -46,33 +43,36 @@ impl MemcachedSession {
         let mut refusals: Vec<_> = keys.iter().map(|key| self.shared.check(key).err()).collect();
         let places = (0..keys.len()).filter(|i| refusals[*i].is_none()).collect::<Vec<_>>();
         let (mut stale, mut again) = (Vec::new(), Vec::new());
-        let asked = self.step(
-            places.iter().map(|i| (*i, keys[*i])),
-            READS,
-            |i| keys[i].len() + AROUND_WRITE,
-            |connection, i| {
-                meta::get::encode_or_lease(&mut connection.request, keys[i], exptime);
-                Ok(())
+        let items: Vec<Item> = places.iter().map(|i| self.item(*i, keys[*i])).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |_, id| SentRequest::GetOrLease { id },
+            encode: |link: &mut Link<NodePeer>, i: usize| {
+                meta::get::encode_or_lease(link.output(), keys[i], exptime);
             },
-            |connection, i, value| {
-                value.clear();
-                match refusal_or_failure(connection.receive_leased(value))? {
-                    Ok(Answer::Value(meta)) if !meta.stale && !meta.ttl.ends_within(early) => {
-                        done(i, value, Ok(Leased::Hit(meta)));
-                    }
-                    Ok(Answer::Value(Meta { version: None, .. })) => again.push(i),
-                    Ok(Answer::Value(meta)) => stale.push(Stale::of(i, keys[i], value, meta)),
-                    Ok(Answer::Lease { version, is_won: true, .. }) => {
-                        let token = Right::Absent { version }.token(keys[i]);
-                        done(i, b"", Ok(Leased::Load { token, stale: None }));
-                    }
-                    Ok(Answer::Lease { lasts: true, .. }) => again.push(i),
-                    Ok(Answer::Lease { .. }) => done(i, b"", Ok(Leased::Wait { stale: None })),
-                    Err(refusal) => done(i, b"", Err(refusal)),
+        };
+        let asked = self.call_each(&items, how, |i, came| {
+            let (leasing, value) = match came {
+                Came::Answer(Answer::Hit { value, meta }) => (Ok(Leasing::Value(meta)), value),
+                Came::Answer(Answer::Failed(refusal)) => (Err(refusal), &b""[..]),
+                Came::Reply(Reply::Lease(lease)) => (Leasing::of(lease), &b""[..]),
+                _ => (Err(no_room_for_a_lease()), &b""[..]),
+            };
+            match leasing {
+                Ok(Leasing::Value(meta)) if !meta.stale && !meta.ttl.ends_within(early) => {
+                    done(i, value, Ok(Leased::Hit(meta)));
                 }
-                Ok(())
-            },
-        );
+                Ok(Leasing::Value(Meta { version: None, .. })) => again.push(i),
+                Ok(Leasing::Value(meta)) => stale.push(Stale::of(i, keys[i], value, meta)),
+                Ok(Leasing::Lease { version, is_won: true, .. }) => {
+                    let token = Right::Absent { version }.token(keys[i]);
+                    done(i, b"", Ok(Leased::Load { token, stale: None }));
+                }
+                Ok(Leasing::Lease { lasts: true, .. }) => again.push(i),
+                Ok(Leasing::Lease { .. }) => done(i, b"", Ok(Leased::Wait { stale: None })),
+                Err(refusal) => done(i, b"", Err(refusal)),
+            }
+        });
         let mut failed = asked.err();
         for (i, refusal) in refusals.iter_mut().enumerate() {
             if let Some(refusal) = refusal.take() {
@@ -104,51 +104,52 @@ impl MemcachedSession {
             return Ok(());
         }
         let key = |j: usize| keys[stale[j].place];
-        let len_of = |j: usize| key(j).len() + stale[j].name.len() + 2 * AROUND_WRITE;
         let mut won: Vec<(usize, u64)> = Vec::new();
-        let added = self.step(
-            (0..stale.len()).map(|j| (j, key(j))),
-            READS,
-            len_of,
-            |connection, j| {
+        let items: Vec<Item> = (0..stale.len()).map(|j| self.item(j, key(j))).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |_, _| SentRequest::Set { value_len: 0 },
+            encode: |link: &mut Link<NodePeer>, j: usize| {
                 let (key, mode) = (&*stale[j].name, StorageMode::Add);
-                connection.add_set(&StorageRequest { key, len: 0, flags: 0, exptime, mode }, b"")
+                let request = StorageRequest { key, len: 0, flags: 0, exptime, mode };
+                add_set(Wire::Meta, link, &request, b"");
             },
-            |connection, j, _| {
-                let Stale { place, value, meta, .. } = &stale[j];
-                match refusal_or_failure(connection.receive_set(0))? {
-                    Ok(SetOutcome::Stored(Some(lease))) => won.push((j, lease)),
-                    Ok(_) => done(*place, value, Ok(Leased::Wait { stale: Some(*meta) })),
-                    Err(refusal) => done(*place, b"", Err(refusal)),
-                }
-                Ok(())
-            },
-        );
+        };
+        let added = self.call_each(&items, how, |j, came| {
+            let Stale { place, value, meta, .. } = &stale[j];
+            match came.stored() {
+                Some(Ok(SetOutcome::Stored(Some(lease)))) => won.push((j, lease)),
+                Some(Ok(_)) => done(*place, value, Ok(Leased::Wait { stale: Some(*meta) })),
+                Some(Err(refusal)) => done(*place, b"", Err(refusal)),
+                None => {}
+            }
+        });
         let mut failed = added.err();
         let mut lost = Vec::new();
-        let marked = self.step(
-            (0..won.len()).map(|w| (w, key(won[w].0))),
-            PAIRS,
-            |w| len_of(won[w].0),
-            |connection, w| {
+        let items: Vec<Item> = (0..won.len()).map(|w| self.item(w, key(won[w].0))).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |_, id| SentRequest::MarkAndLook { id, marked: None },
+            encode: |link: &mut Link<NodePeer>, w: usize| {
                 let j = won[w].0;
-                connection.encode_mark_again(key(j), stale[j].version);
-                Ok(())
+                encode_mark_again(link.output(), key(j), stale[j].version);
             },
-            |connection, w, _| {
-                let (j, lease) = won[w];
-                let Stale { place, value, meta, .. } = &stale[j];
-                match connection.receive_marked_again()? {
-                    Ok(Some(version)) => {
-                        let token = Right::Stale { version, lease }.token(key(j));
-                        done(*place, value, Ok(Leased::Load { token, stale: Some(*meta) }));
-                    }
-                    Ok(None) => lost.push((j, lease)),
-                    Err(refusal) => done(*place, b"", Err(refusal)),
+        };
+        let marked = self.call_each(&items, how, |w, came| {
+            let (j, lease) = won[w];
+            let Stale { place, value, meta, .. } = &stale[j];
+            match came {
+                Came::Reply(Reply::Marked(marked, found)) => {
+                    let Some(version) = version_of_its_mark(marked, found) else {
+                        return lost.push((j, lease));
+                    };
+                    let token = Right::Stale { version, lease }.token(key(j));
+                    done(*place, value, Ok(Leased::Load { token, stale: Some(*meta) }));
                 }
-                Ok(())
-            },
-        );
+                Came::Answer(Answer::Failed(refusal)) => done(*place, b"", Err(refusal)),
+                _ => {}
+            }
+        });
         if let Err(error) = marked {
             note(&mut failed, error);
         }
@@ -177,65 +178,36 @@ impl MemcachedSession {
                 other => Some(other.map(|_| false)),
             });
         }
-        let due: Vec<_> = (0..held.len()).filter(|i| rights[*i].is_some()).collect();
-        let released = self.step(
-            due.iter().map(|i| (*i, held[*i].0)),
-            PAIRS,
-            |i| 2 * (held[i].0.len() + AROUND_WRITE),
-            |connection, i| {
-                let (key, request) = (held[i].0, &mut connection.request);
+        let due = (0..held.len()).filter(|i| rights[*i].is_some());
+        let items: Vec<Item> = due.map(|i| self.item(i, held[i].0)).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |i: usize, id| match rights[i] {
+                Some(Right::Stale { .. }) => SentRequest::ChangeTwo { id, first: None },
+                _ => SentRequest::Change { id },
+            },
+            encode: |link: &mut Link<NodePeer>, i: usize| {
+                let (key, out) = (held[i].0, link.output());
                 match rights[i] {
-                    Some(Right::Absent { version }) => {
-                        meta::delete::encode_if(request, key, version);
-                    }
+                    Some(Right::Absent { version }) => meta::delete::encode_if(out, key, version),
                     // The token is void before another caller can have the lease.
                     Some(Right::Stale { version, lease }) => {
-                        meta::delete::encode_mark(request, key, version, None);
-                        meta::delete::encode_if(request, &lease_of(key), lease);
+                        meta::delete::encode_mark(out, key, version, None);
+                        meta::delete::encode_if(out, &lease_of(key), lease);
                     }
                     None => {}
                 }
-                Ok(())
             },
-            |connection, i, _| {
-                let first = refusal_or_failure(connection.receive(meta::delete::parse_if_reply))?;
-                let second = match rights[i] {
-                    Some(Right::Stale { .. }) => {
-                        refusal_or_failure(connection.receive(meta::delete::parse_if_reply))?
-                            .map(drop)
-                    }
-                    _ => Ok(()),
-                };
-                let was_its = first.map(|reply| reply == DeleteReply::Deleted);
-                outcomes[i] = Some(second.and(was_its));
-                Ok(())
-            },
-        );
+        };
+        let released = self.call_each(&items, how, |i, came| {
+            outcomes[i] = match came {
+                Came::Reply(Reply::Changed(reply)) => Some(Ok(reply == DeleteReply::Deleted)),
+                Came::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
+                _ => None,
+            };
+        });
         report_all(outcomes, done);
         released
-    }
-
-    /// Sends a request for each item, in the order of the items, to the node of its key, and reads each answer: `add` adds the
-    /// request, of at most `len_of` bytes, and `receive` reads the answer, with a buffer for a value. Items of a node that
-    /// fails have no answer, and the error is that of one such node.
-    pub(super) fn step<'k>(
-        &mut self,
-        items: impl Iterator<Item = (usize, &'k [u8])>,
-        window: Window,
-        len_of: impl Fn(usize) -> usize,
-        add: impl Fn(&mut Connection, usize) -> Result<()>,
-        mut receive: impl FnMut(&mut Connection, usize, &mut Vec<u8>) -> Result<()>,
-    ) -> Result<()> {
-        self.parts.iter_mut().for_each(Part::clear);
-        for (item, key) in items {
-            self.parts[self.shared.node_of(key)].push(item);
-        }
-        self.ask_and_answer(
-            |connection, part| connection.send_each(part, window, &len_of, &add),
-            |connection, part, value| {
-                part.answered().iter().try_for_each(|item| receive(connection, *item, value))
-            },
-        )
     }
 }
 

@@ -13,7 +13,6 @@
 use std::time::Duration;
 
 use larder_protocol::key::{beside, digest};
-use larder_protocol::meta;
 use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{
@@ -22,11 +21,9 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::connection::Connection;
-use super::exchange::{Found, Looked, meta_found};
+use super::connection::{Connection, Leasing};
 use super::limits::LONGEST_SENT;
 use super::session::MemcachedSession;
-use super::write_many::refusal_or_failure;
 
 /// The shortest time of a lease: the server counts whole seconds.
 const STEP: Duration = Duration::from_secs(1);
@@ -44,109 +41,6 @@ pub(super) enum Right {
     Absent { version: u64 },
     /// The stale entry has this version, and the key of its lease the other.
     Stale { version: u64, lease: u64 },
-}
-
-/// What a client gets that asks for a value or a lease.
-pub(super) enum Answer {
-    Value(Meta),
-    Lease { version: u64, is_won: bool, lasts: bool },
-}
-
-impl Connection {
-    fn get_or_lease(&mut self, key: &[u8], exptime: i64, out: &mut Vec<u8>) -> Result<Answer> {
-        meta::get::encode_or_lease(&mut self.request, key, exptime);
-        self.send()?;
-        self.receive_leased(out)
-    }
-
-    /// Waits for a value, which goes behind the bytes of `out`, or for a lease.
-    pub(super) fn receive_leased(&mut self, out: &mut Vec<u8>) -> Result<Answer> {
-        match self.receive(meta_found)? {
-            Found::Value(header) => {
-                self.receive_value(header.len, meta::get::TAIL, out)?;
-                Ok(Answer::Value(header.meta))
-            }
-            Found::Lease { version: Some(version), is_won, lasts } => {
-                Ok(Answer::Lease { version, is_won, lasts })
-            }
-            Found::Miss | Found::Lease { version: None, .. } => {
-                let what = "no room for a lease; give the server more memory".to_owned();
-                Err(Error::Full { engine: SCHEME, what })
-            }
-        }
-    }
-
-    /// As `get_onto`. If it has met the lease of an absent key, the lease has got the new TTL: it is taken away, because it
-    /// would end too late.
-    pub(super) fn answer_get_and_touch_meta(
-        &mut self,
-        key: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<Meta>> {
-        self.send()?;
-        match self.receive(meta_found)? {
-            Found::Value(header) => {
-                self.receive_value(header.len, meta::get::TAIL, out)?;
-                Ok(Some(header.meta))
-            }
-            Found::Lease { version, .. } => {
-                if let Some(version) = version {
-                    self.request.clear();
-                    self.delete_if(key, version)?;
-                }
-                Ok(None)
-            }
-            Found::Miss => Ok(None),
-        }
-    }
-
-    /// The outcome of a touch, which likewise takes away the lease of an absent key.
-    pub(super) fn touched(&mut self, key: &[u8], flags: Option<meta::ReplyFlags>) -> Result<bool> {
-        let Some(flags) = flags else { return Ok(false) };
-        if !flags.is_lease(0) {
-            return Ok(true);
-        }
-        self.request.clear();
-        let Some(found) = self.look_closely(key)? else { return Ok(false) };
-        if let Some(version) = found.facts.meta.version.filter(|_| found.is_lease) {
-            self.request.clear();
-            self.delete_if(key, version)?;
-        }
-        Ok(!found.is_lease)
-    }
-
-    /// Marks an entry of this version as stale.
-    fn mark(&mut self, key: &[u8], version: u64, exptime: Option<i64>) -> Result<DeleteReply> {
-        meta::delete::encode_mark(&mut self.request, key, version, exptime);
-        self.send()?;
-        self.receive(meta::delete::parse_if_reply)
-    }
-
-    /// The same in one request with a look at the entry: its version after that. `None` if it was changed before.
-    fn mark_again(&mut self, key: &[u8], version: u64) -> Result<Option<u64>> {
-        self.encode_mark_again(key, version);
-        self.send()?;
-        self.receive_marked_again()?
-    }
-
-    /// Adds a mark of an entry, and a look at it, to the request.
-    pub(super) fn encode_mark_again(&mut self, key: &[u8], version: u64) {
-        meta::delete::encode_mark(&mut self.request, key, version, None);
-        meta::get::encode_look(&mut self.request, key);
-    }
-
-    /// Waits for the two answers, also where the first is a refusal.
-    pub(super) fn receive_marked_again(&mut self) -> Result<Result<Option<u64>>> {
-        let marked = refusal_or_failure(self.receive(meta::delete::parse_if_reply))?;
-        let found = refusal_or_failure(self.receive_look())?;
-        Ok(marked.and_then(|marked| Ok(version_of_its_mark(marked, found?))))
-    }
-
-    /// Whether the entry of a key still has this version.
-    fn has_version(&mut self, key: &[u8], version: u64) -> Result<bool> {
-        let found = self.look_closely(key)?;
-        Ok(found.is_some_and(|found| found.facts.meta.version == Some(version)))
-    }
 }
 
 impl MemcachedSession {
@@ -168,24 +62,24 @@ impl MemcachedSession {
             let answer =
                 self.on_node_of(key, |connection| connection.get_or_lease(key, exptime, value))?;
             match answer {
-                Answer::Value(meta) if !meta.stale && !meta.ttl.ends_within(early) => {
+                Leasing::Value(meta) if !meta.stale && !meta.ttl.ends_within(early) => {
                     return Ok(Leased::Hit(meta));
                 }
-                Answer::Value(meta) => {
+                Leasing::Value(meta) => {
                     let meta = Meta { stale: true, ..meta };
                     if let Some(leased) = self.lease_of_stale(key, meta, exptime)? {
                         return Ok(leased);
                     }
                 }
-                Answer::Lease { version, is_won: true, .. } => {
+                Leasing::Lease { version, is_won: true, .. } => {
                     let token = Right::Absent { version }.token(key);
                     return Ok(Leased::Load { token, stale: None });
                 }
                 // A client that took its TTL away by a touch was killed before it removed it.
-                Answer::Lease { version, lasts: true, .. } => {
+                Leasing::Lease { version, lasts: true, .. } => {
                     self.on_node_of(key, |connection| connection.delete_if(key, version))?;
                 }
-                Answer::Lease { .. } => return Ok(Leased::Wait { stale: None }),
+                Leasing::Lease { .. } => return Ok(Leased::Wait { stale: None }),
             }
         }
         value.clear();
@@ -215,7 +109,7 @@ impl MemcachedSession {
     fn on_lease_of<T>(
         &mut self,
         key: &[u8],
-        operation: impl FnOnce(&mut Connection, &[u8]) -> Result<T>,
+        operation: impl FnOnce(&mut Connection<'_>, &[u8]) -> Result<T>,
     ) -> Result<T> {
         let (lease, node) = (lease_of(key), self.shared.node_of(key));
         self.on_node(node, |connection| operation(connection, &lease))
@@ -242,8 +136,8 @@ impl MemcachedSession {
         });
         let exptime = keep.map(|keep| self.shared.exptime(Some(keep))).transpose()?;
         // The lease goes first. Who takes it before the mark changes the version, and then the mark is tried again.
-        self.on_lease_of(key, Connection::delete)?;
-        let mark = |connection: &mut Connection| connection.mark(key, version, exptime);
+        self.on_lease_of(key, |connection, name| connection.delete(name).map(drop))?;
+        let mark = |connection: &mut Connection<'_>| connection.mark(key, version, exptime);
         Ok(match self.on_node_of(key, mark)? {
             DeleteReply::Deleted => Some(true),
             DeleteReply::Exists => None,
@@ -322,12 +216,12 @@ impl Leases for MemcachedSession {
         match Right::of(token, key) {
             None => Ok(false),
             Some(Right::Absent { version }) => {
-                let remove = |connection: &mut Connection| connection.delete_if(key, version);
+                let remove = |connection: &mut Connection<'_>| connection.delete_if(key, version);
                 Ok(self.on_node_of(key, remove)? == DeleteOutcome::Deleted)
             }
             Some(Right::Stale { version, lease }) => {
                 // The token is void before another caller can have the lease.
-                let mark = |connection: &mut Connection| connection.mark(key, version, None);
+                let mark = |connection: &mut Connection<'_>| connection.mark(key, version, None);
                 let is_its = self.on_node_of(key, mark)? == DeleteReply::Deleted;
                 self.end_lease(key, lease)?;
                 Ok(is_its)
@@ -343,14 +237,6 @@ impl Leases for MemcachedSession {
         }
         Err(changed_again_and_again())
     }
-}
-
-/// The version of an entry after a mark; `None` if it was changed before.
-fn version_of_its_mark(marked: DeleteReply, found: Option<Looked>) -> Option<u64> {
-    // Another client may have marked it between the two, and then has the version that was found.
-    let is_its = |found: &Looked| found.facts.meta.stale && found.is_won;
-    let found = found.filter(|found| marked == DeleteReply::Deleted && is_its(found));
-    found.and_then(|found| found.facts.meta.version)
 }
 
 /// The name of the key that is the lease of a stale entry.

@@ -60,8 +60,7 @@ impl Shared {
 
     /// The error of a value that is too long to be sent.
     pub(super) fn too_large(&self, len: usize) -> Error {
-        let limit = self.max_value_len().unwrap_or(LONGEST_SENT);
-        Error::ValueTooLarge { engine: SCHEME, len, limit }
+        self.terms().too_large(len)
     }
 }
 

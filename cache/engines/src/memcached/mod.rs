@@ -1,9 +1,8 @@
 //! `memcached:` — one memcached, or a pool of them, over the text or the meta protocol.
 //!
-//! A session has a connection to every node that it has sent a request, blocking and without Nagle's delay. A request
-//! is one write and its answer normally one read. A value is copied once, from the receive buffer to the caller's; the
-//! part that does not fit the receive buffer is read into the caller's directly. No error of a server is swallowed, and
-//! a connection whose answer did not come to its end is not used again.
+//! A session sends its requests on a link to every node. A call waits for the answer on such a link ([`connection`],
+//! [`batch`]); a pipelined request does not ([`pipeline`]). No error of a server is swallowed, and a link whose answer did not
+//! come to its end is not used again.
 //!
 //! Three other servers speak the protocol or a part of it, and are started where the URL says so: MySQL's plugin over
 //! InnoDB ([`innodb`]), a proxy before a pool ([`twemproxy`]), and `larder serve` over any store ([`larder`]).
@@ -11,11 +10,12 @@
 
 mod abilities;
 mod address;
+mod answer;
+mod batch;
 mod config;
 mod connection;
 mod encryption;
 mod errors;
-mod exchange;
 mod fill_many;
 mod innodb;
 mod introspection;
@@ -25,14 +25,14 @@ mod lease_many;
 mod leases;
 mod limits;
 mod managed;
-mod many;
 mod outstanding;
 mod pipeline;
+mod request;
 mod session;
 mod store;
 mod store_probe;
+mod terms;
 mod twemproxy;
-mod write_many;
 
 use larder_store::{Engine, Medium, Recipe, Role, Source};
 

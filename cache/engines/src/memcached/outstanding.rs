@@ -1,26 +1,30 @@
-//! Answers to requests that were sent without waiting, and what reading them needs.
+//! Requests that were sent, and their answers.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use larder_protocol::meta::ReplyFlags;
 use larder_protocol::meta::arithmetic::Changed;
+use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::StorageReply;
 use larder_protocol::text::get::GetReply;
+use larder_protocol::text::stats::StatsReply;
 use larder_protocol::{Malformed, Parse, Parsed, Refusal, meta, text};
-use larder_store::{Answer, Error, Result};
+use larder_store::{Answer, Error, Meta, Result};
 
 use super::SCHEME;
 use super::address::Node;
-use super::connection::Wire;
-use super::errors;
-use super::exchange::{
-    AnswerHeader, meta_header, meta_of, set_outcome, text_header, text_meta, unversioned, versioned,
+use super::answer::{
+    AnswerHeader, Found, Lease, Looked, looked, meta_found, meta_header, meta_of, set_outcome,
+    text_header, text_meta, unversioned, versioned,
 };
+use super::errors;
 use super::keys::{Cursor, Keys};
-use super::store::Shared;
-use crate::pipelined::{Peer, Read};
+use super::terms::{Terms, Wire};
+use crate::pipelined::{Arriving, Peer, Read};
 use crate::socket::Socket;
 
 /// The bytes between a value and the next line.
@@ -29,9 +33,12 @@ const END_OF_VALUE: &[u8; 2] = b"\r\n";
 /// A node at the other end of a link.
 #[derive(Debug)]
 pub(super) struct NodePeer {
-    shared: Arc<Shared>,
-    node: Arc<Node>,
-    wire: Wire,
+    pub(super) node: Arc<Node>,
+    pub(super) terms: Terms,
+    /// The connections that were opened, of all sessions.
+    n_connections: Arc<AtomicU64>,
+    /// Answers that only calls ask for which wait, each with the number of its request.
+    replies: Vec<(usize, Reply)>,
     /// The keys of reads in the text protocol, whose answers name them.
     pub(super) keys: Keys,
     /// The length of the line with several keys that is being put together.
@@ -63,6 +70,38 @@ pub(super) enum SentRequest {
     Delete,
     Touch,
     Incr,
+    /// As [`Self::Get`] in the meta protocol, which may meet a lease: [`Reply::Lease`].
+    GetAndTouch,
+    /// The same, where an absent key gets a lease.
+    GetOrLease {
+        id: u32,
+    },
+    /// Looks at an entry: [`Reply::Looked`].
+    Look {
+        id: u32,
+    },
+    /// Removes or marks an entry of a certain version: [`Reply::Changed`].
+    Change {
+        id: u32,
+    },
+    /// Marks an entry and looks at it: [`Reply::Marked`]. `marked` is the answer to the first of both.
+    MarkAndLook {
+        id: u32,
+        marked: Option<Result<DeleteReply>>,
+    },
+    /// Changes two entries: [`Reply::Changed`] tells of the first, whose answer is `first`.
+    ChangeTwo {
+        id: u32,
+        first: Option<Result<DeleteReply>>,
+    },
+    /// Gives an entry a new TTL in the meta protocol: [`Reply::Touched`].
+    TouchClosely,
+    Flush,
+    /// [`Reply::Version`].
+    Version,
+    Noop,
+    /// Asks for statistics, of which these have come: [`Reply::Stats`].
+    Stats(BTreeMap<String, String>),
     /// Counts in the text protocol, and then stores the initial number where the key was absent. `counted` is the answer
     /// to the first of both.
     IncrOrAdd {
@@ -71,11 +110,100 @@ pub(super) enum SentRequest {
     },
 }
 
+/// An answer that only calls ask for which wait.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Looked(Option<Looked>),
+    /// What became of an entry that was to have a certain version.
+    Changed(DeleteReply),
+    /// The same of one that was marked, and what a look found after that.
+    Marked(DeleteReply, Option<Looked>),
+    Touched(Option<ReplyFlags>),
+    /// The lease of a key that is absent.
+    Lease(Lease),
+    Version(String),
+    Stats(BTreeMap<String, String>),
+}
+
 impl NodePeer {
-    pub(super) fn new(shared: &Arc<Shared>, node: &Arc<Node>) -> Self {
-        let (shared, node) = (Arc::clone(shared), Arc::clone(node));
-        let wire = shared.terms().wire;
-        Self { shared, node, wire, keys: Keys::default(), line_len: 0 }
+    pub(super) fn new(node: &Arc<Node>, terms: Terms, n_connections: &Arc<AtomicU64>) -> Self {
+        Self {
+            node: Arc::clone(node),
+            terms,
+            n_connections: Arc::clone(n_connections),
+            replies: Vec::new(),
+            keys: Keys::default(),
+            line_len: 0,
+        }
+    }
+
+    /// Keeps an answer for the caller.
+    fn reply<'i>(&mut self, id: u32, reply: Reply, report: impl FnOnce(Answer<'i>)) {
+        self.replies.push((id as usize, reply));
+        report(Answer::End);
+    }
+
+    /// Keeps what a parsed answer tells for the caller.
+    fn own<'i, T>(
+        &mut self,
+        parsed: Parse<'i, T>,
+        id: u32,
+        input: &'i [u8],
+        of: impl FnOnce(T) -> Reply,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match parsed {
+            Ok(Parsed::Complete(Ok(told), len)) => {
+                self.reply(id, of(told), report);
+                Read::Last(len)
+            }
+            parsed => self.answer(parsed, 0, input, |_| Answer::End, report),
+        }
+    }
+
+    /// Reads the first of two answers, and keeps it in `first`.
+    fn first_of_two<T>(
+        &self,
+        parsed: Parse<'_, T>,
+        input: &[u8],
+        first: &mut Option<Result<T>>,
+    ) -> Read {
+        match parsed {
+            Ok(Parsed::Complete(Ok(told), len)) => {
+                *first = Some(Ok(told));
+                Read::More(len)
+            }
+            Ok(Parsed::Complete(Err(refused), len)) => {
+                let error = self.refused(0, refused);
+                if !errors::is_whole_answer(&error) {
+                    return Read::Broken(error);
+                }
+                *first = Some(Err(error));
+                Read::More(len)
+            }
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            Err(malformed) => self.malformed(malformed, input),
+        }
+    }
+
+    /// Reads the second of two answers, and keeps for the caller what both tell.
+    fn second_of_two<'i, F, T>(
+        &mut self,
+        parsed: Parse<'i, T>,
+        id: u32,
+        input: &'i [u8],
+        first: &mut Option<Result<F>>,
+        of: impl FnOnce(F, T) -> Reply,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        if matches!(parsed, Ok(Parsed::Incomplete)) {
+            return Read::Incomplete(0);
+        }
+        match first.take() {
+            Some(Ok(first)) => self.own(parsed, id, input, |told| of(first, told), report),
+            Some(Err(error)) => self.answer(parsed, 0, input, |_| Answer::Failed(error), report),
+            None => Read::Incomplete(0),
+        }
     }
 
     /// Passes on an answer without a value, as `of` makes it of the parsed reply.
@@ -120,7 +248,7 @@ impl NodePeer {
 
     #[cold]
     fn refused(&self, value_len: usize, refused: Refusal<'_>) -> Error {
-        errors::refused(&self.node, self.shared.max_value_len(), value_len, refused)
+        errors::refused(&self.node, self.terms.max_value_len, value_len, refused)
     }
 
     #[cold]
@@ -153,32 +281,86 @@ impl NodePeer {
         }
     }
 
+    /// The same, where the value is the whole answer.
+    #[inline]
+    fn one_value<'i, const N: usize>(
+        &self,
+        input: &'i [u8],
+        header_len: usize,
+        value_len: usize,
+        tail: &'static [u8; N],
+        meta: impl Fn() -> Meta,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        let hit = |value| report(Answer::Hit { value, meta: meta() });
+        match self.value(input, header_len, value_len, tail, Read::Last, hit) {
+            Read::Incomplete(_) => {
+                Read::Value(Arriving { head_len: header_len, value_len, tail, meta: meta() })
+            }
+            read => read,
+        }
+    }
+
     #[inline]
     fn read_meta<'i>(&self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
+        const TAIL: &[u8; 2] = meta::get::TAIL;
         if let Some((len, flags, header_len)) = meta::get::parse_hit(input) {
-            let hit = |value| report(Answer::Hit { value, meta: meta_of(flags) });
-            return self.value(input, header_len, len, meta::get::TAIL, Read::Last, hit);
+            return self.one_value(input, header_len, len, TAIL, || meta_of(flags), report);
         }
         match meta_header(input) {
-            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
-                let hit = |value| report(Answer::Hit { value, meta });
-                self.value(input, header_len, len, meta::get::TAIL, Read::Last, hit)
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta })), header_len)) => {
+                self.one_value(input, header_len, len, TAIL, || meta, report)
             }
             parsed => self.answer(parsed, 0, input, |_| Answer::Miss, report),
         }
     }
 
+    /// Reads the answer to `mg` for a caller that tells a lease from a miss.
+    fn read_closely<'i>(
+        &mut self,
+        input: &'i [u8],
+        id: u32,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match meta_found(input) {
+            Ok(Parsed::Complete(Ok(Found::Value(AnswerHeader { len, meta })), header_len)) => {
+                self.one_value(input, header_len, len, meta::get::TAIL, || meta, report)
+            }
+            Ok(Parsed::Complete(Ok(Found::Lease(lease)), len)) => {
+                self.reply(id, Reply::Lease(lease), report);
+                Read::Last(len)
+            }
+            parsed => self.answer(parsed, 0, input, |_| Answer::Miss, report),
+        }
+    }
+
+    /// Reads statistics up to their end.
+    fn read_stats<'i>(
+        &mut self,
+        input: &'i [u8],
+        stats: &mut BTreeMap<String, String>,
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match text::stats::parse_reply(input) {
+            Ok(Parsed::Complete(Ok(StatsReply::Stat { name, value }), len)) => {
+                stats.insert(lossy(name), lossy(value));
+                Read::More(len)
+            }
+            parsed => self.own(parsed, 0, input, |_| Reply::Stats(std::mem::take(stats)), report),
+        }
+    }
+
     #[inline]
     fn read_text<'i>(&mut self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
+        const TAIL: &[u8; 7] = text::get::TAIL;
         let key = self.keys.first();
         let read = if let Some((header, header_len)) = text::get::parse_hit(input, key) {
-            let hit = |value| report(Answer::Hit { value, meta: text_meta(header.flags) });
-            self.value(input, header_len, header.len, text::get::TAIL, Read::Last, hit)
+            let meta = || text_meta(header.flags);
+            self.one_value(input, header_len, header.len, TAIL, meta, report)
         } else {
-            match text_header(input, |found| (found == key).then_some(0)) {
-                Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
-                    let hit = |value| report(Answer::Hit { value, meta });
-                    self.value(input, header_len, len, text::get::TAIL, Read::Last, hit)
+            match text_header(input, key) {
+                Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta })), header_len)) => {
+                    self.one_value(input, header_len, len, TAIL, || meta, report)
                 }
                 parsed => self.answer(parsed, 0, input, |_| Answer::Miss, report),
             }
@@ -223,7 +405,7 @@ impl NodePeer {
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         match meta_header(input) {
-            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta, .. })), header_len)) => {
+            Ok(Parsed::Complete(Ok(Some(AnswerHeader { len, meta })), header_len)) => {
                 let entry = |value| report(Answer::Entry { place, value, meta });
                 self.value(input, header_len, len, meta::get::TAIL, Read::More, entry)
             }
@@ -288,26 +470,6 @@ impl NodePeer {
 }
 
 impl NodePeer {
-    /// Reads the answer to an `incr`, and keeps it until that to the `add` behind it.
-    fn read_incr(&self, input: &[u8], counted: &mut Option<Result<Option<u64>>>) -> Read {
-        match text::incr::parse_reply(input) {
-            Ok(Parsed::Complete(Ok(number), len)) => {
-                *counted = Some(Ok(number));
-                Read::More(len)
-            }
-            Ok(Parsed::Complete(Err(refused), len)) => {
-                let error = self.refused(0, refused);
-                if !errors::is_whole_answer(&error) {
-                    return Read::Broken(error);
-                }
-                *counted = Some(Err(error));
-                Read::More(len)
-            }
-            Ok(Parsed::Incomplete) => Read::Incomplete(0),
-            Err(malformed) => self.malformed(malformed, input),
-        }
-    }
-
     /// Reads the answer to the `add` behind an `incr`, and passes on what both tell.
     fn read_add<'i>(
         &self,
@@ -339,12 +501,23 @@ impl NodePeer {
 
 impl Peer for NodePeer {
     type SentRequest = SentRequest;
+    type Reply = Reply;
 
     fn open(&mut self, within: Duration) -> Result<Socket> {
         let socket = self.node.connect(within);
         let socket = socket.map_err(|error| self.failed(error, within))?;
-        self.shared.count_connection();
+        self.n_connections.fetch_add(1, Ordering::Relaxed);
         Ok(socket)
+    }
+
+    fn replies(&mut self) -> &mut Vec<(usize, Reply)> {
+        &mut self.replies
+    }
+
+    fn end_value(&mut self) {
+        if self.terms.wire == Wire::Text {
+            self.keys.remove_first();
+        }
     }
 
     fn packet_len(&self) -> Option<usize> {
@@ -358,7 +531,7 @@ impl Peer for NodePeer {
         input: &'i [u8],
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
-        let wire = self.wire;
+        let wire = self.terms.wire;
         match asked {
             SentRequest::Get if wire == Wire::Meta => self.read_meta(input, report),
             SentRequest::Get => self.read_text(input, report),
@@ -377,7 +550,7 @@ impl Peer for NodePeer {
                 self.answer(parsed, *value_len, input, stored, report)
             }
             SentRequest::Oversized { value_len } => {
-                let too_large = |_| Answer::Failed(self.shared.too_large(*value_len));
+                let too_large = |_| Answer::Failed(self.terms.too_large(*value_len));
                 let parsed = parse_delete(wire, input);
                 self.answer(parsed, 0, input, too_large, report)
             }
@@ -403,11 +576,12 @@ impl Peer for NodePeer {
                 self.answer(meta::arithmetic::parse_reply(input), 0, input, answer, report)
             }
             SentRequest::IncrOrAdd { counted: counted @ None, .. } => {
-                self.read_incr(input, counted)
+                self.first_of_two(text::incr::parse_reply(input), input, counted)
             }
             SentRequest::IncrOrAdd { initial, counted } => {
                 self.read_add(input, *initial, counted, report)
             }
+            other => self.read_for_call(other, input, report),
         }
     }
 
@@ -432,6 +606,62 @@ impl Peer for NodePeer {
         let what = format!("{}: the answer is lost behind a malformed one", self.node);
         Error::Unavailable { engine: SCHEME, what, source: None }
     }
+}
+
+impl NodePeer {
+    /// Reads the answer to a request of a call that waits.
+    fn read_for_call<'i>(
+        &mut self,
+        asked: &mut SentRequest,
+        input: &'i [u8],
+        report: impl FnOnce(Answer<'i>),
+    ) -> Read {
+        match asked {
+            SentRequest::GetAndTouch => self.read_closely(input, 0, report),
+            SentRequest::GetOrLease { id } => self.read_closely(input, *id, report),
+            SentRequest::Look { id } => self.own(looked(input), *id, input, Reply::Looked, report),
+            SentRequest::Change { id } => {
+                let parsed = meta::delete::parse_if_reply(input);
+                self.own(parsed, *id, input, Reply::Changed, report)
+            }
+            SentRequest::MarkAndLook { marked: marked @ None, .. } => {
+                self.first_of_two(meta::delete::parse_if_reply(input), input, marked)
+            }
+            SentRequest::MarkAndLook { id, marked } => {
+                self.second_of_two(looked(input), *id, input, marked, Reply::Marked, report)
+            }
+            SentRequest::ChangeTwo { first: first @ None, .. } => {
+                self.first_of_two(meta::delete::parse_if_reply(input), input, first)
+            }
+            SentRequest::ChangeTwo { id, first } => {
+                let parsed = meta::delete::parse_if_reply(input);
+                let of = |first, _| Reply::Changed(first);
+                self.second_of_two(parsed, *id, input, first, of, report)
+            }
+            SentRequest::TouchClosely => {
+                self.own(meta::get::parse_touch_reply(input), 0, input, Reply::Touched, report)
+            }
+            SentRequest::Flush => {
+                let parsed = text::flush_all::parse_reply(input);
+                self.answer(parsed, 0, input, |()| Answer::End, report)
+            }
+            SentRequest::Noop => {
+                let parsed = meta::noop::parse_reply(input);
+                self.answer(parsed, 0, input, |()| Answer::End, report)
+            }
+            SentRequest::Version => {
+                let version = |version| Reply::Version(lossy(version));
+                self.own(text::version::parse_reply(input), 0, input, version, report)
+            }
+            SentRequest::Stats(stats) => self.read_stats(input, stats, report),
+            // The others are read where they are answered as those of a pipeline.
+            _ => Read::Broken(errors::unasked(&self.node, input)),
+        }
+    }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 fn parse_delete(wire: Wire, input: &[u8]) -> Parse<'_, bool> {

@@ -3,26 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use larder_protocol::meta;
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_protocol::{meta, text};
 use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
-use super::connection::Wire;
-use super::exchange::{change_of, encode_incr};
 use super::keys::Cursor;
 use super::limits::{LONGEST_SENT, able};
 use super::outstanding::{NodePeer, SentRequest};
+use super::request::{
+    GET, LINE_END, LINE_LEN, add_delete, add_get, add_get_many, add_incr, add_set, add_touch,
+    asked_of_many, change_of,
+};
 use super::store::Shared;
+use super::terms::Wire;
 use crate::decimal::Digits;
 use crate::pipelined::{Link, Links};
 use larder_store::counters::Requests;
-
-/// The longest line of a request for several keys. A server keeps a line in memory until it has all of it.
-const LINE_LEN: usize = 32 * 1024;
-
-/// The beginning and the end of a line that asks for several keys.
-const GET: &[u8] = b"get";
-const LINE_END: &[u8] = b"\r\n";
 
 /// The links of a session to its nodes.
 #[derive(Debug)]
@@ -37,8 +33,7 @@ pub(super) struct MemcachedPipeline {
 
 impl MemcachedPipeline {
     pub(super) fn new(shared: &Arc<Shared>, requests: &Arc<Requests>) -> Self {
-        let peers = shared.nodes().iter().map(|node| NodePeer::new(shared, node));
-        let links = Links::new(peers, shared.terms().timeout);
+        let links = Links::new(shared.peers(), shared.terms().timeout);
         let (shared, requests) = (Arc::clone(shared), Arc::clone(requests));
         let wire = shared.terms().wire;
         Self { shared, requests, wire, links, nodes: Vec::new() }
@@ -126,15 +121,8 @@ impl Pipeline for MemcachedPipeline {
     #[inline]
     fn get(&mut self, id: usize, key: &[u8]) -> Result<()> {
         self.shared.check(key)?;
-        match self.wire {
-            Wire::Meta => {
-                self.ask(id, key, SentRequest::Get, |link| meta::get::encode(link.output(), key))
-            }
-            Wire::Text => self.ask(id, key, SentRequest::Get, |link| {
-                text::get::encode(link.output(), [key]);
-                link.peer.keys.push(key);
-            }),
-        }
+        let wire = self.wire;
+        self.ask(id, key, SentRequest::Get, |link| add_get(wire, link, key))
     }
 
     fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
@@ -142,26 +130,14 @@ impl Pipeline for MemcachedPipeline {
         let Some(first) = keys.first().filter(|_| self.links.len() == 1) else {
             return self.get_split(id, keys);
         };
-        let n_keys = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        match self.wire {
-            Wire::Meta => self.ask(id, first, SentRequest::GetMany { n_keys, next: 0 }, |link| {
-                for key in keys {
-                    meta::get::encode(link.output(), key);
-                }
-            }),
-            Wire::Text if keys.iter().map(|key| key.len() + 1).sum::<usize>() > LINE_LEN => {
-                self.get_split(id, keys)
-            }
-            Wire::Text => {
-                let asked = SentRequest::GetManyText { n_keys, cursor: Cursor::default() };
-                self.ask(id, first, asked, |link| {
-                    let line = link.output().len() + GET.len();
-                    text::get::encode(link.output(), keys.iter().copied());
-                    let (output, peer) = link.output_and_peer();
-                    peer.keys.push_line(&output[line..output.len() - LINE_END.len()], keys);
-                })
-            }
+        let wire = self.wire;
+        let line_len = || keys.iter().map(|key| key.len() + 1).sum::<usize>();
+        if wire == Wire::Text && line_len() > LINE_LEN {
+            return self.get_split(id, keys);
         }
+        self.ask(id, first, asked_of_many(wire, keys.len()), |link| {
+            add_get_many(wire, link, keys.iter().copied());
+        })
     }
 
     fn set(&mut self, id: usize, key: &[u8], value: &[u8], options: &SetOptions) -> Result<()> {
@@ -211,10 +187,7 @@ impl Pipeline for MemcachedPipeline {
         self.shared.check(key)?;
         able(self.shared.abilities().touch, "touch")?;
         let (exptime, wire) = (self.shared.exptime(ttl)?, self.wire);
-        self.ask(id, key, SentRequest::Touch, |link| match wire {
-            Wire::Text => text::touch::encode(link.output(), key, exptime),
-            Wire::Meta => meta::get::encode_touch(link.output(), key, exptime),
-        })
+        self.ask(id, key, SentRequest::Touch, |link| add_touch(wire, link, key, exptime))
     }
 
     /// The text protocol has no `incr` with an initial number. There an `add` of it follows at once, which stores nothing
@@ -231,7 +204,7 @@ impl Pipeline for MemcachedPipeline {
             None => SentRequest::Incr,
         };
         self.ask(id, key, asked, |link| {
-            encode_incr(wire, link.output(), key, &change);
+            add_incr(wire, link, key, &change);
             if let Some((number, exptime)) = behind {
                 add_initial(link, key, number, exptime);
             }
@@ -293,26 +266,10 @@ fn end_line(id: usize, link: &mut Link<NodePeer>) {
     link.push_read(id, SentRequest::GetManyText { n_keys, cursor: Cursor::default() });
 }
 
-#[inline]
-fn add_set(wire: Wire, link: &mut Link<NodePeer>, request: &StorageRequest<'_>, value: &[u8]) {
-    match wire {
-        Wire::Text => text::set::encode_header(link.output(), request),
-        Wire::Meta => meta::set::encode_header(link.output(), request),
-    }
-    link.add_value(value, |out| out.extend_from_slice(LINE_END));
-}
-
 /// Adds a request that stores a number under an absent key.
 fn add_initial(link: &mut Link<NodePeer>, key: &[u8], number: u64, exptime: i64) {
     let digits = Digits::new(number);
     let (value, mode) = (digits.as_bytes(), StorageMode::Add);
     let request = StorageRequest { key, len: value.len(), flags: 0, exptime, mode };
     add_set(Wire::Text, link, &request, value);
-}
-
-fn add_delete(wire: Wire, link: &mut Link<NodePeer>, key: &[u8]) {
-    match wire {
-        Wire::Text => text::delete::encode(link.output(), key),
-        Wire::Meta => meta::delete::encode(link.output(), key),
-    }
 }

@@ -1,67 +1,64 @@
 //! One thread's connections to the nodes.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use larder_protocol::storage::{StorageMode, StorageRequest};
+use larder_store::counters::Requests;
 use larder_store::{
-    CallEnd, Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases, Meta, Pass,
-    Pipeline, Put, Remaining, Result, Session, SetDone, SetMode, SetOptions, SetOutcome,
+    Answer, CallEnd, Counted, DeleteDone, DeleteOutcome, Delta, Error, Facts, Initial, Leases,
+    Meta, Pass, Pipeline, Put, Remaining, Result, Session, SetDone, SetMode, SetOptions,
+    SetOutcome,
 };
 
 use super::SCHEME;
+use super::batch::{Came, How, Item, note, report_all};
 use super::connection::Connection;
 use super::limits::{LONGEST_SENT, able};
-use super::many::Part;
+use super::outstanding::{NodePeer, SentRequest};
 use super::pipeline::MemcachedPipeline;
+use super::request::{LINE_LEN, add_delete, add_get_many, add_set, asked_of_many};
 use super::store::Shared;
-use super::write_many::report_all;
 use crate::decimal::Digits;
-use larder_store::counters::Requests;
+use crate::pipelined::{Link, Links};
 
-/// A connection to each node, opened when it is first needed and again after an error.
+/// A link to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
 pub(super) struct MemcachedSession {
     pub(super) shared: Arc<Shared>,
-    connections: Vec<Connection>,
-    requests: Arc<Requests>,
-    /// The requests of a batch to each node, kept to reuse their memory.
-    pub(super) parts: Vec<Part>,
-    /// A value of a batch that does not fit a receive buffer.
-    large: Vec<u8>,
-    /// The links of requests that are not waited for, which are beside the connections.
-    pipeline: MemcachedPipeline,
-    /// The longest time of a read, where it is bounded.
-    read_timeout: Option<Duration>,
-    /// The moment at which the answers to the present read are due.
-    deadline: Option<Instant>,
+    /// The links of calls.
+    pub(super) calls: Links<NodePeer>,
+    pub(super) requests: Arc<Requests>,
+    /// A value that is read for its length.
+    unused: Vec<u8>,
+    /// The links of requests that are not waited for, if there have been any.
+    pipeline: Option<Box<MemcachedPipeline>>,
+}
+
+/// The keys of a batch that a node gets in one request.
+struct Group {
+    node: usize,
+    /// Their indices in the batch.
+    indices: Vec<usize>,
+    /// The bytes of the keys and of a blank before each.
+    len: usize,
 }
 
 impl MemcachedSession {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let connections = shared.connections();
-        let parts = connections.iter().map(|_| Part::default()).collect();
+        let calls = Links::for_calls(shared.peers(), shared.terms().timeout);
         let requests = shared.requests.session();
-        let pipeline = MemcachedPipeline::new(&shared, &requests);
-        Self {
-            shared,
-            connections,
-            requests,
-            parts,
-            large: Vec::new(),
-            pipeline,
-            read_timeout: None,
-            deadline: None,
-        }
+        Self { shared, calls, requests, unused: Vec::new(), pipeline: None }
     }
 
     /// Carries out a read, which may take several requests, within the time that reads have.
     #[inline]
     pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let Some(longest) = self.read_timeout else { return read(self) };
-        self.deadline = Some(Instant::now() + longest);
+        let is_begun = self.calls.begin_read();
         let result = read(self);
-        self.deadline = None;
+        if is_begun {
+            self.calls.end_read();
+        }
         result
     }
 
@@ -69,28 +66,23 @@ impl MemcachedSession {
     pub(super) fn on_node_of<T>(
         &mut self,
         key: &[u8],
-        operation: impl FnOnce(&mut Connection) -> Result<T>,
+        operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
     ) -> Result<T> {
         self.shared.check(key)?;
-        let node = if self.connections.len() == 1 { 0 } else { self.shared.node_of(key) };
-        self.on_node(node, operation)
+        self.on_node(self.shared.node_of(key), operation)
     }
 
     pub(super) fn on_node<T>(
         &mut self,
         node: usize,
-        operation: impl FnOnce(&mut Connection) -> Result<T>,
+        operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
     ) -> Result<T> {
-        let Self { shared, connections, requests, deadline, .. } = self;
+        let Self { shared, calls, requests, .. } = self;
         let pass = shared.gate(node).map(Pass::ask).transpose()?;
-        let connection = &mut connections[node];
-        let result = connection.begin(*deadline).and_then(|is_new| {
-            if is_new {
-                shared.count_connection();
-            }
+        let result = Connection::open(calls, node).and_then(|mut connection| {
             requests.sent.add_one();
-            let result = operation(connection);
-            connection.end(&result);
+            let result = operation(&mut connection);
+            connection.end();
             result
         });
         if let Some(pass) = pass {
@@ -99,74 +91,31 @@ impl MemcachedSession {
         result
     }
 
-    /// Asks every node that has keys left, then reads the answers; repeats while a node has keys left. A node that fails
-    /// is left out, and the others answer. The error is then that of a node that failed.
-    pub(super) fn ask_and_answer(
-        &mut self,
-        mut ask: impl FnMut(&mut Connection, &mut Part) -> Result<()>,
-        mut answer: impl FnMut(&mut Connection, &mut Part, &mut Vec<u8>) -> Result<()>,
-    ) -> Result<()> {
-        let Self { shared, connections, requests, parts, large, deadline, .. } = self;
-        let mut failed = None;
-        // Each node that has been asked has its pass here, where there are gates.
-        let mut passes: Vec<Option<Pass<'_>>> = Vec::new();
-        if shared.has_gates() {
-            passes.resize_with(parts.len(), || None);
-        }
-        while parts.iter().any(Part::is_open) {
-            let nodes = connections.iter_mut().zip(&mut *parts).enumerate();
-            for (node, (connection, part)) in nodes.filter(|(_, (_, part))| part.is_open()) {
-                let pass = match shared.gate(node).map(Pass::ask).transpose() {
-                    Ok(pass) => pass,
-                    Err(refusal) => {
-                        part.clear();
-                        note(&mut failed, refusal);
-                        continue;
-                    }
-                };
-                let asked = connection.begin(*deadline).and_then(|is_new| {
-                    if is_new {
-                        shared.count_connection();
-                    }
-                    requests.sent.add_one();
-                    ask(connection, part)
-                });
-                if asked.is_ok() {
-                    if pass.is_some() {
-                        passes[node] = pass;
-                    }
-                    continue;
+    /// The item of a batch for a key.
+    pub(super) fn item(&self, number: usize, key: &[u8]) -> Item {
+        Item { number, node: self.shared.node_of(key) }
+    }
+
+    /// The groups of keys that nodes get in one request.
+    fn groups_of(&self, keys: &[&[u8]]) -> Vec<Group> {
+        let longest = if self.shared.speaks_meta() { usize::MAX } else { LINE_LEN };
+        let mut groups: Vec<Group> = Vec::new();
+        // The last group of each node.
+        let mut last: Vec<Option<usize>> = vec![None; self.calls.len()];
+        for (index, key) in keys.iter().enumerate() {
+            let (node, len) = (self.shared.node_of(key), key.len() + 1);
+            match last[node].map(|group| &mut groups[group]) {
+                Some(group) if group.len + len <= longest => {
+                    group.indices.push(index);
+                    group.len += len;
                 }
-                connection.end(&asked);
-                end(pass, part, asked, &mut failed);
-            }
-            let nodes = connections.iter_mut().zip(&mut *parts).enumerate();
-            for (node, (connection, part)) in nodes.filter(|(_, (_, part))| part.is_asked()) {
-                let answered = answer(connection, part, large);
-                connection.end(&answered);
-                end(passes.get_mut(node).and_then(Option::take), part, answered, &mut failed);
+                _ => {
+                    last[node] = Some(groups.len());
+                    groups.push(Group { node, indices: vec![index], len });
+                }
             }
         }
-        failed.map_or(Ok(()), Err)
-    }
-}
-
-/// Ends the request to a node. After an error the node is asked for none of the keys that are left.
-fn end(pass: Option<Pass<'_>>, part: &mut Part, result: Result<()>, failed: &mut Option<Error>) {
-    if let Some(pass) = pass {
-        pass.end(CallEnd::of(&result));
-    }
-    if let Err(error) = result {
-        part.clear();
-        note(failed, error);
-    }
-}
-
-/// Keeps the first error, but rather one of a node that was asked than the refusal of a gate: only after the former
-/// nobody knows whether a write took effect.
-pub(super) fn note(failed: &mut Option<Error>, error: Error) {
-    if failed.as_ref().is_none_or(Error::is_not_made) {
-        *failed = Some(error);
+        groups
     }
 }
 
@@ -193,10 +142,10 @@ impl Session for MemcachedSession {
                 |facts: &Facts| facts.was_hit.filter(|_| self.shared.abilities().tells_hits);
             return Ok(found.map(|facts| Facts { was_hit: was_hit(&facts), ..facts }));
         }
-        let mut value = std::mem::take(&mut self.large);
+        let mut value = std::mem::take(&mut self.unused);
         let meta = self.get(key, &mut value);
         let len = value.len();
-        self.large = value;
+        self.unused = value;
         Ok(meta?.map(|meta| Facts::of(meta, len)))
     }
 
@@ -218,16 +167,27 @@ impl Session for MemcachedSession {
 
     fn get_many(&mut self, keys: &[&[u8]], hit: &mut dyn FnMut(usize, &[u8], Meta)) -> Result<()> {
         keys.iter().try_for_each(|key| self.shared.check(key))?;
-        self.parts.iter_mut().for_each(Part::clear);
-        for (i, key) in keys.iter().enumerate() {
-            self.parts[self.shared.node_of(key)].push(i);
-        }
-        self.in_time(|session| {
-            session.ask_and_answer(
-                |connection, part| connection.ask_many(keys, part),
-                |connection, part, large| connection.answer_many(keys, part, large, hit),
-            )
-        })
+        let (wire, groups) = (self.shared.terms().wire, self.groups_of(keys));
+        let item = |(number, group): (usize, &Group)| Item { number, node: group.node };
+        let items: Vec<Item> = groups.iter().enumerate().map(item).collect();
+        let how = How {
+            value_len: |_| 0,
+            request: |g: usize, _| asked_of_many(wire, groups[g].indices.len()),
+            encode: |link: &mut Link<NodePeer>, g: usize| {
+                add_get_many(wire, link, groups[g].indices.iter().map(|i| keys[*i]));
+            },
+        };
+        let mut refused = None;
+        let asked = self.in_time(|session| {
+            session.call_each(&items, how, |g, came| match came {
+                Came::Answer(Answer::Entry { place, value, meta }) => {
+                    hit(groups[g].indices[place], value, meta);
+                }
+                Came::Answer(Answer::Failed(refusal)) => note(&mut refused, refusal),
+                _ => {}
+            })
+        });
+        asked.and(refused.map_or(Ok(()), Err))
     }
 
     fn set(&mut self, key: &[u8], value: &[u8], options: &SetOptions) -> Result<SetOutcome> {
@@ -248,12 +208,11 @@ impl Session for MemcachedSession {
             }
             return Ok(());
         }
-        self.parts.iter_mut().for_each(Part::clear);
-        let (mut headers, mut outcomes) = (Vec::new(), Vec::new());
+        let (mut items, mut headers, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
         for (i, entry) in entries.iter().enumerate() {
             match self.shared.storage_request(entry) {
                 Ok(header) => {
-                    self.parts[self.shared.node_of(entry.key)].push(i);
+                    items.push(self.item(i, entry.key));
                     headers.push(Some(header));
                     outcomes.push(None);
                 }
@@ -263,10 +222,17 @@ impl Session for MemcachedSession {
                 }
             }
         }
-        let result = self.ask_and_answer(
-            |connection, part| connection.send_sets(entries, &headers, part),
-            |connection, part, _| connection.receive_sets(entries, part, &mut outcomes),
-        );
+        let wire = self.shared.terms().wire;
+        let how = How {
+            value_len: |i: usize| entries[i].value.len(),
+            request: |i: usize, _| SentRequest::Set { value_len: entries[i].value.len() },
+            encode: |link: &mut Link<NodePeer>, i: usize| {
+                if let Some(header) = &headers[i] {
+                    add_set(wire, link, header, entries[i].value);
+                }
+            },
+        };
+        let result = self.call_each(&items, how, |i, came| outcomes[i] = came.stored());
         report_all(outcomes, done);
         result
     }
@@ -276,18 +242,24 @@ impl Session for MemcachedSession {
     }
 
     fn delete_many(&mut self, keys: &[&[u8]], done: &mut DeleteDone<'_>) -> Result<()> {
-        self.parts.iter_mut().for_each(Part::clear);
-        let mut outcomes = Vec::new();
-        for (i, key) in keys.iter().enumerate() {
-            outcomes.push(self.shared.check(key).err().map(Err));
-            if outcomes[i].is_none() {
-                self.parts[self.shared.node_of(key)].push(i);
-            }
-        }
-        let result = self.ask_and_answer(
-            |connection, part| connection.send_deletes(keys, part),
-            |connection, part, _| connection.receive_deletes(part, &mut outcomes),
-        );
+        let mut outcomes: Vec<Option<Result<bool>>> =
+            keys.iter().map(|key| self.shared.check(key).err().map(Err)).collect();
+        let is_sent = |i: &usize| outcomes[*i].is_none();
+        let items: Vec<Item> =
+            (0..keys.len()).filter(is_sent).map(|i| self.item(i, keys[i])).collect();
+        let wire = self.shared.terms().wire;
+        let how = How {
+            value_len: |_| 0,
+            request: |_, _| SentRequest::Delete,
+            encode: |link: &mut Link<NodePeer>, i: usize| add_delete(wire, link, keys[i]),
+        };
+        let result = self.call_each(&items, how, |i, came| {
+            outcomes[i] = match came {
+                Came::Answer(Answer::Found(is_found)) => Some(Ok(is_found)),
+                Came::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
+                _ => None,
+            };
+        });
         report_all(outcomes, done);
         result
     }
@@ -331,8 +303,7 @@ impl Session for MemcachedSession {
     }
 
     fn set_read_timeout(&mut self, longest: Option<Duration>) -> Result<()> {
-        self.read_timeout = longest;
-        self.connections.iter_mut().for_each(|connection| connection.set_read_timeout(longest));
+        self.calls.set_longest_read(longest);
         Ok(())
     }
 
@@ -341,7 +312,12 @@ impl Session for MemcachedSession {
     }
 
     fn pipeline(&mut self) -> Option<&mut dyn Pipeline> {
-        if self.shared.has_pipeline() { Some(&mut self.pipeline) } else { None }
+        if !self.shared.has_pipeline() {
+            return None;
+        }
+        let Self { shared, requests, pipeline, .. } = self;
+        let of_session = || Box::new(MemcachedPipeline::new(shared, requests));
+        Some(&mut **pipeline.get_or_insert_with(of_session))
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -352,6 +328,11 @@ impl Session for MemcachedSession {
         if self.shared.is_behind_proxy() {
             return self.shared.flush_behind();
         }
-        (0..self.connections.len()).try_for_each(|node| self.on_node(node, Connection::flush_all))
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "a method of a type with a lifetime does not fit"
+        )]
+        (0..self.calls.len())
+            .try_for_each(|node| self.on_node(node, |connection| connection.flush_all()))
     }
 }

@@ -14,10 +14,11 @@ use larder_store::{
 use super::abilities::Abilities;
 use super::address::Node;
 use super::config::{Connect, Distribution, MemcachedConfig, MemcachedProgram, Protocol};
-use super::connection::{Connection, Terms, Wire};
 use super::introspection::{self, Introspection};
 use super::managed::Started;
+use super::outstanding::NodePeer;
 use super::session::MemcachedSession;
+use super::terms::{Terms, Wire};
 use super::{SCHEME, innodb, managed};
 use crate::network::{self, agreed};
 use larder_host::delay_proxy::DelayProxy;
@@ -93,7 +94,7 @@ pub(super) struct Shared {
     ring: Ketama,
     terms: Terms,
     has_versions: bool,
-    n_connections: AtomicU64,
+    n_connections: Arc<AtomicU64>,
     pub(super) requests: Counters<Requests>,
     /// The gates before the nodes, in their order, once somebody has put them there.
     gates: OnceLock<Vec<Arc<dyn Gate>>>,
@@ -156,7 +157,7 @@ impl Shared {
                 introspection.speaks_meta
                     && setting(introspection, "cas_enabled").is_none_or(|on| on == "yes")
             });
-        let n_connections = AtomicU64::new(0);
+        let n_connections = Arc::default();
         let mut abilities = Abilities::of(config);
         if answering.iter().any(|introspection| introspection.larder.is_some()) {
             abilities = abilities.of_larder(started.store_abilities);
@@ -195,9 +196,9 @@ impl Shared {
         self.gates.get().is_some()
     }
 
-    /// A connection to each node, not opened yet.
-    pub(super) fn connections(&self) -> Vec<Connection> {
-        self.nodes.iter().map(|node| Connection::new(Arc::clone(node), self.terms)).collect()
+    /// The other ends of the links of a session.
+    pub(super) fn peers(&self) -> impl Iterator<Item = NodePeer> {
+        self.nodes.iter().map(|node| NodePeer::new(node, self.terms, &self.n_connections))
     }
 
     /// The nodes to which sessions connect.
@@ -213,10 +214,6 @@ impl Shared {
     /// Whether requests are sent without waiting for the answers to those before.
     pub(super) fn has_pipeline(&self) -> bool {
         self.terms.keep && self.abilities.pipeline
-    }
-
-    pub(super) fn count_connection(&self) {
-        self.n_connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether Larder started the servers.

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use larder_protocol::meta;
 use larder_protocol::storage::{StorageMode, StorageRequest};
-use larder_store::{Remaining, Result};
+use larder_store::{Error, Remaining, Result};
 
 use super::address::Node;
-use super::connection::{Connection, Wire};
-use super::exchange::{Found, meta_found};
+use super::connection::Leasing;
 use super::introspection::{ask, control_by, counters, optional};
+use super::outstanding::NodePeer;
+use super::terms::Wire;
+use crate::pipelined::Links;
 
 /// The key of the entry, and a key without an entry.
 const KEY: &[u8] = b"~larder-trial";
@@ -46,23 +47,23 @@ pub(super) struct StoreAbilities {
 
 /// Tries a node, and leaves no entry there.
 pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<StoreAbilities> {
-    let connection = &mut control_by(Wire::Meta, node, timeout);
+    let control = &mut control_by(Wire::Meta, node, timeout);
     let mut stores_with = |flags, exptime| -> Result<bool> {
         let request = StorageRequest { key: KEY, len: 1, flags, exptime, mode: StorageMode::Set };
-        Ok(optional(ask(connection, |connection| connection.set(&request, b"1")))?.is_some())
+        Ok(optional(ask(control, |connection| connection.set(&request, b"1")))?.is_some())
     };
     // A store without flags or TTLs may refuse them.
     let ttl = stores_with(FLAGS, TTL)? || stores_with(0, TTL)?;
     if !ttl {
         stores_with(0, 0)?;
     }
-    let found = ask(connection, |connection| connection.get_onto(KEY, &mut Vec::new()))?;
+    let found = ask(control, |connection| connection.get_onto(KEY, &mut Vec::new()))?;
     let counters = counters(node, timeout)?;
     let counts = |name: &str| counters.get(name).is_some_and(|number| number != "0");
-    let other = ask(connection, |connection| connection.get_onto(ABSENT, &mut Vec::new()))?;
-    let leases = other.is_none() && has_leases(connection)?;
+    let other = ask(control, |connection| connection.get_onto(ABSENT, &mut Vec::new()))?;
+    let leases = other.is_none() && has_leases(control)?;
     for key in [KEY, ABSENT] {
-        ask(connection, |connection| connection.delete(key))?;
+        ask(control, |connection| connection.delete(key))?;
     }
     Ok(StoreAbilities {
         stores: other.is_none(),
@@ -76,19 +77,14 @@ pub(super) fn of(node: &Arc<Node>, timeout: Duration) -> Result<StoreAbilities> 
 }
 
 /// Whether an absent key gets a lease with a version, and an entry of a version can be marked as stale.
-fn has_leases(connection: &mut Connection) -> Result<bool> {
-    let lease = ask(connection, |connection| {
-        meta::get::encode_or_lease(&mut connection.request, ABSENT, 1);
-        connection.send()?;
-        connection.receive(meta_found)
-    });
-    let Some(Found::Lease { version: Some(version), is_won: true, .. }) = optional(lease)? else {
-        return Ok(false);
+fn has_leases(control: &mut Links<NodePeer>) -> Result<bool> {
+    let lease = ask(control, |connection| connection.get_or_lease(ABSENT, 1, &mut Vec::new()));
+    let lease = match lease {
+        // The lease has no version.
+        Err(Error::Full { .. }) => None,
+        lease => optional(lease)?,
     };
-    let marked = ask(connection, |connection| {
-        meta::delete::encode_mark(&mut connection.request, ABSENT, version, None);
-        connection.send()?;
-        connection.receive(meta::delete::parse_if_reply)
-    });
+    let Some(Leasing::Lease { version, is_won: true, .. }) = lease else { return Ok(false) };
+    let marked = ask(control, |connection| connection.mark(ABSENT, version, None));
     Ok(optional(marked)?.is_some())
 }

@@ -20,7 +20,7 @@ pub(crate) struct Links<P: Peer> {
     watch: Option<Box<dyn Watch>>,
     pub(super) batches: Batches,
     /// Answers that no node gives, by the number of their requests.
-    pub(super) known: VecDeque<(usize, Known)>,
+    known: VecDeque<(usize, Known)>,
     /// The links that have a part of the batch that is being put together.
     parts: Vec<usize>,
     /// The entries of that batch that are refused.
@@ -29,7 +29,7 @@ pub(crate) struct Links<P: Peer> {
 }
 
 /// An answer that is known without a node.
-pub(super) enum Known {
+enum Known {
     /// An entry of a batch was refused.
     Refused { place: usize, error: Error },
     /// These were all refused entries of the batch.
@@ -43,7 +43,6 @@ impl<P: Peer> Links<P> {
     }
 
     /// The same, of a caller that waits for each answer.
-    #[cfg(feature = "redis")]
     pub(crate) fn for_calls(peers: impl IntoIterator<Item = P>, timeout: Duration) -> Self {
         Self::of(peers, timeout, true)
     }
@@ -77,15 +76,8 @@ impl<P: Peer> Links<P> {
     }
 
     /// The engine's part of a link.
-    #[cfg(feature = "redis")]
     pub(crate) fn peer(&mut self, link: usize) -> &mut P {
         &mut self.all[link].peer
-    }
-
-    /// Whether commands of a link wait for their answers.
-    #[cfg(feature = "redis")]
-    pub(crate) fn is_waiting(&self, link: usize) -> bool {
-        self.all[link].is_waiting()
     }
 
     /// The number of links.

@@ -31,13 +31,15 @@ use crate::socket::Socket;
 
 pub(crate) use link::Link;
 pub(crate) use links::Links;
-#[cfg(feature = "redis")]
-pub(crate) use output::{LONGEST_COPIED, MANY};
+pub(crate) use waiting::Batch;
 
 /// The engine's part of one link.
 pub(crate) trait Peer {
     /// A request, as far as its answer cannot be read without it.
     type SentRequest;
+
+    /// An answer that only the engine's own calls ask for. Where it stands, [`Answer::End`] is passed on.
+    type Reply;
 
     /// Opens a connection, up to the point where it takes requests, within this time.
     fn open(&mut self, within: Duration) -> Result<Socket>;
@@ -54,6 +56,12 @@ pub(crate) trait Peer {
         input: &'i [u8],
         report: impl FnOnce(Answer<'i>),
     ) -> Read;
+
+    /// Such answers that nobody has taken, each with the number of its request.
+    fn replies(&mut self) -> &mut Vec<(usize, Self::Reply)>;
+
+    /// Notes that a value was read to its end of which [`Read::Value`] was the beginning.
+    fn end_value(&mut self) {}
 
     /// Forgets the requests that have no answer, because the connection is lost.
     fn forget(&mut self);

@@ -6,13 +6,13 @@ use std::io::{self, ErrorKind};
 use crate::socket::Socket;
 
 /// Up to this length a value is copied into the requests, which then leave together.
-pub(crate) const LONGEST_COPIED: usize = 32 * 1024;
+pub(super) const LONGEST_COPIED: usize = 32 * 1024;
 
 /// The same where the call waits until all is sent, and copies none of a longer value.
 const LONGEST_COPIED_IF_WAITING: usize = 4 * 1024;
 
 /// With more bytes of requests than this, a value is not added before some are sent.
-pub(crate) const MANY: usize = 128 * 1024;
+pub(super) const MANY: usize = 128 * 1024;
 
 /// The memory for requests that is kept when all are sent.
 const KEPT: usize = 2 * MANY;

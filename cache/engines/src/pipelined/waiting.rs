@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use larder_store::{Answer, Answered};
+use larder_store::{Answer, Answered, Error, Result};
 
 use super::batches::{Batches, Reporter};
 use super::link::Link;
 use super::links::Links;
+use super::output::{LONGEST_COPIED, MANY};
 use super::patience::Patience;
 use super::receive::Loss;
 use super::{Arriving, Peer, Read, receive_buffer};
@@ -35,7 +36,109 @@ fn with_room<T>(wait: impl FnOnce(&mut [u8]) -> T) -> T {
     result
 }
 
+/// Requests whose caller waits for all answers, each known by a number.
+pub(crate) trait Batch<P: Peer> {
+    /// The link of a request.
+    fn link_of(&self, i: usize) -> usize;
+
+    /// The length of the value that a request brings.
+    fn value_len(&self, i: usize) -> usize;
+
+    /// Sends a request, with its number as its id. It is the first of the batch on its link or another. After an error nothing
+    /// more is sent on this link.
+    fn ask(&mut self, links: &mut Links<P>, i: usize, is_first: bool) -> Result<()>;
+
+    /// Takes an answer to a request. An error says that its link has failed, and that the request has no answer.
+    fn answered(&mut self, i: usize, answer: Answer<'_>) -> Result<()>;
+
+    /// Takes an answer of the engine's own.
+    fn replied(&mut self, i: usize, reply: P::Reply, peer: &P);
+}
+
 impl<P: Peer> Links<P> {
+    /// Sends the requests of a batch with these numbers, and passes on the answers as they come. On a link that fails nothing more is
+    /// sent, and the others go on. The links that have failed, each with its error.
+    ///
+    /// Neither side ever waits for the other to read: answers are read while requests are sent. Of large values none is copied,
+    /// and other requests take little memory before they are sent.
+    pub(crate) fn call_each(
+        &mut self,
+        numbers: impl Iterator<Item = usize>,
+        batch: &mut impl Batch<P>,
+    ) -> Vec<(usize, Error)> {
+        let mut failed: Vec<(usize, Error)> = Vec::new();
+        let mut begun: Vec<usize> = Vec::new();
+        for i in numbers {
+            let link = batch.link_of(i);
+            if batch.value_len(i) > LONGEST_COPIED {
+                self.collect(|links| !links.all[link].is_waiting(), batch, &mut failed);
+            } else if self.unsent_bytes() > MANY {
+                self.flush();
+                self.collect(|links| links.unsent_bytes() <= MANY, batch, &mut failed);
+            }
+            if failed.iter().any(|(failed, _)| *failed == link) {
+                continue;
+            }
+            let is_first = !begun.contains(&link);
+            if is_first {
+                begun.push(link);
+            }
+            if let Err(error) = batch.ask(self, i, is_first) {
+                failed.push((link, error));
+            }
+        }
+        self.collect(|links| links.n_outstanding() == 0, batch, &mut failed);
+        failed
+    }
+
+    /// Waits until `is_enough`, and passes on what comes meanwhile.
+    fn collect(
+        &mut self,
+        is_enough: impl Fn(&Self) -> bool,
+        batch: &mut impl Batch<P>,
+        failed: &mut Vec<(usize, Error)>,
+    ) {
+        with_room(|room| {
+            while !is_enough(self) {
+                self.wait(room, &mut |i, answer| {
+                    if let Err(error) = batch.answered(i, answer) {
+                        let link = batch.link_of(i);
+                        if !failed.iter().any(|(failed, _)| *failed == link) {
+                            failed.push((link, error));
+                        }
+                    }
+                });
+                for link in &mut self.all {
+                    if !link.peer.replies().is_empty() {
+                        // The memory is used again.
+                        let mut replies = std::mem::take(link.peer.replies());
+                        for (i, reply) in replies.drain(..) {
+                            batch.replied(i, reply, &link.peer);
+                        }
+                        *link.peer.replies() = replies;
+                    }
+                }
+            }
+        });
+    }
+
+    /// Waits until every request is answered. The answer to the last, without the value of a hit, or the error of the first
+    /// that has failed.
+    pub(crate) fn wait_for_answer(&mut self) -> Answer<'static> {
+        let mut last = Answer::End;
+        self.wait_for_all(&mut |_, answer| {
+            if !matches!(last, Answer::Failed(_)) {
+                last = without_value(answer);
+            }
+        });
+        last
+    }
+
+    /// Takes the last answer of the engine's own on a link.
+    pub(crate) fn take_reply(&mut self, link: usize) -> Option<P::Reply> {
+        self.all[link].peer.replies().pop().map(|(_, reply)| reply)
+    }
+
     /// Bounds the time of reads, or no longer. The next request opens another connection, which can keep that.
     pub(crate) fn set_longest_read(&mut self, longest: Option<Duration>) {
         self.patience.longest_read = longest;
@@ -68,23 +171,12 @@ impl<P: Peer> Links<P> {
     }
 
     /// Waits until every request has its last answer, and passes the answers on.
-    pub(crate) fn wait_for_all(&mut self, answered: &mut Answered<'_>) {
-        self.wait_until(|links| links.n_outstanding() == 0, answered);
-    }
-
-    /// The same until `is_enough`. There must be outstanding requests until then.
-    pub(crate) fn wait_until(
-        &mut self,
-        is_enough: impl Fn(&Self) -> bool,
-        answered: &mut Answered<'_>,
-    ) {
-        if !is_enough(self) {
-            with_room(|room| {
-                while !is_enough(self) {
-                    self.wait(room, answered);
-                }
-            });
-        }
+    fn wait_for_all(&mut self, answered: &mut Answered<'_>) {
+        with_room(|room| {
+            while self.n_outstanding() > 0 {
+                self.wait(room, answered);
+            }
+        });
     }
 
     /// Waits for the answer to the only request, a read of one value on this link. The value goes behind the bytes of `out`,
@@ -116,13 +208,12 @@ impl<P: Peer> Links<P> {
         })
     }
 
-    /// Forgets the requests of a call that did not come to its end, because a callback of its caller panicked.
+    /// Forgets what is left of a call that did not come to its end, because a callback of its caller panicked.
     #[inline]
-    pub(crate) fn forget_outstanding(&mut self) {
+    pub(crate) fn begin_call(&mut self) {
         if self.n_outstanding() > 0 {
             self.all.iter_mut().for_each(Link::drop_connection);
             self.batches = Batches::default();
-            self.known.clear();
         }
     }
 
@@ -135,13 +226,23 @@ impl<P: Peer> Links<P> {
 /// The same answer, whose value is put behind the bytes of `out`.
 #[inline]
 fn kept(answer: Answer<'_>, out: &mut Vec<u8>) -> Answer<'static> {
+    if let Answer::Hit { value, .. } = &answer {
+        out.extend_from_slice(value);
+    }
+    without_value(answer)
+}
+
+fn without_value(answer: Answer<'_>) -> Answer<'static> {
     match answer {
-        Answer::Hit { value, meta } => {
-            out.extend_from_slice(value);
-            Answer::Hit { value: b"", meta }
-        }
+        Answer::Hit { meta, .. } => Answer::Hit { value: b"", meta },
+        Answer::Entry { place, meta, .. } => Answer::Entry { place, value: b"", meta },
         Answer::Miss => Answer::Miss,
+        Answer::Stored(outcome) => Answer::Stored(outcome),
+        Answer::Found(is_found) => Answer::Found(is_found),
+        Answer::Counted(counted) => Answer::Counted(counted),
+        Answer::Outcome { place, outcome } => Answer::Outcome { place, outcome },
         Answer::Failed(error) => Answer::Failed(error),
+        // The enum may get more variants, of which none comes here.
         _ => Answer::End,
     }
 }
@@ -221,6 +322,7 @@ impl<P: Peer> Link<P> {
             return Err(Loss::Broken(self.peer.no_end(end)));
         }
         self.outstanding.pop_front();
+        self.peer.end_value();
         Ok(Answer::Hit { value: b"", meta: *meta })
     }
 
@@ -228,6 +330,7 @@ impl<P: Peer> Link<P> {
     fn drop_connection(&mut self) {
         self.close();
         self.outstanding.clear();
+        self.peer.replies().clear();
         (self.error, self.failure) = (None, None);
     }
 }

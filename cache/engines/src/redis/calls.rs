@@ -6,12 +6,12 @@ use larder_protocol::resp::{ServerError, Value};
 use larder_store::{Answer, Error, Meta, Result};
 
 use super::address::Node;
-use super::client::{KeyPlace, RedisClient};
+use super::client::RedisClient;
 use super::errors;
 use super::layout::UNKNOWN_HOST;
 use super::outstanding::{NodePeer, SentRequest};
-use super::request::{add, add_argument, begin};
-use super::routing::{Doubt, Redirect, asks_for_single_keys, doubt_in};
+use super::request::add;
+use super::routing::{Doubt, Redirect, doubt_in};
 use crate::pipelined::Link;
 
 /// The most times that a cluster may redirect a request to another node.
@@ -30,7 +30,7 @@ impl RedisClient {
     /// Begins a call: nothing is left of an earlier one, and the layout is as good as is known.
     #[inline]
     pub(super) fn begin_call(&mut self) -> Result<()> {
-        self.links.forget_outstanding();
+        self.links.begin_call();
         self.follow_cluster()
     }
 
@@ -186,26 +186,18 @@ impl RedisClient {
 
     /// Waits until all requests are answered. The reply to the last of them on this link.
     fn wait_for_reply(&mut self, link: usize) -> Result<Value> {
-        let mut lost = None;
-        self.links.wait_for_all(&mut |_, answer| {
-            if let Answer::Failed(error) = answer {
-                lost.get_or_insert(error);
-            }
-        });
+        let answer = self.links.wait_for_answer();
         self.end_call();
-        match lost {
-            Some(error) => {
-                self.links.peer(link).replies.clear();
-                Err(error)
-            }
-            None => self.take_reply(link),
+        match answer {
+            Answer::Failed(error) => Err(error),
+            _ => self.take_reply(link),
         }
     }
 
     /// Takes the last reply on a link.
     fn take_reply(&mut self, link: usize) -> Result<Value> {
-        let peer = self.links.peer(link);
-        peer.replies.pop().map(|(_, value)| value).ok_or_else(|| errors::lost_behind(&peer.node))
+        let reply = self.links.take_reply(link);
+        reply.ok_or_else(|| errors::lost_behind(&self.links.peer(link).node))
     }
 
     /// The node that got the last request.
@@ -224,63 +216,5 @@ impl RedisClient {
     /// The error of an answer of that node that does not fit the command.
     pub(super) fn unexpected(&self, command: &str, answer: &Value) -> Error {
         errors::unexpected(self.asked_node(), command, answer)
-    }
-
-    /// Asks every node that has some of the keys, and passes on the values as they come. The indices of keys that are to be asked
-    /// for once more, each by itself.
-    pub(super) fn call_for_many(
-        &mut self,
-        keys: &[&[u8]],
-        hit: &mut dyn FnMut(usize, &[u8], Meta),
-    ) -> Result<Vec<usize>> {
-        self.begin_call()?;
-        self.find_places(keys.iter().copied().enumerate());
-        // Already in order without a cluster.
-        if self.layout.is_cluster() {
-            self.places.sort_unstable();
-        }
-        let Self { links, places, requests, doubts, .. } = self;
-        let groups: Vec<&[KeyPlace]> = places.chunk_by(KeyPlace::shares_command).collect();
-        groups.iter().try_for_each(|group| links.opened(group[0].link).map(drop))?;
-        let mut last = None;
-        for (id, group) in (0..).zip(&groups) {
-            let n_keys = u32::try_from(group.len()).unwrap_or(u32::MAX);
-            let asked = SentRequest::GetMany { n_keys, next: None, id };
-            let link = group[0].link;
-            links.ask(link, id as usize, asked, |link| {
-                begin(link.output(), 1 + group.len());
-                add_argument(link.output(), b"MGET");
-                for KeyPlace { index, .. } in *group {
-                    add_argument(link.output(), keys[*index]);
-                }
-            })?;
-            requests.sent.add(u64::from(last.replace(link) != Some(link)));
-        }
-        let mut lost = None;
-        links.wait_for_all(&mut |id, answer| match answer {
-            Answer::Entry { place, value, meta } => hit(groups[id][place].index, value, meta),
-            Answer::Failed(error) => drop(lost.get_or_insert(error)),
-            _ => {}
-        });
-        let (mut moved, mut refused) = (Vec::new(), None);
-        for link in 0..links.len() {
-            let peer = links.peer(link);
-            for (id, refusal) in std::mem::take(&mut peer.replies) {
-                let Value::Error(error) = refusal else { continue };
-                if let Some(is_lost) = doubt_in(&error) {
-                    doubts.note(link, is_lost);
-                }
-                if asks_for_single_keys(&error) {
-                    moved.extend(groups[id].iter().map(|place| place.index));
-                } else {
-                    refused.get_or_insert_with(|| errors::refused(&peer.node, &error));
-                }
-            }
-        }
-        self.end_call();
-        match lost.or(refused) {
-            Some(error) => Err(error),
-            None => Ok(moved),
-        }
     }
 }

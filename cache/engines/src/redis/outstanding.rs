@@ -29,12 +29,12 @@ pub(super) struct NodePeer {
     pub(super) node: Arc<Node>,
     doubts: Arc<Doubts>,
     /// The number of its link.
-    link: usize,
+    pub(super) link: usize,
     /// Whether the server knows the script that counts, as far as its answers show.
     pub(super) knows_incr: bool,
     /// Where the caller waits, the replies that it reads itself, each with the number of its request. The answer to such a
     /// request is [`Answer::End`].
-    pub(super) replies: Vec<(usize, Value)>,
+    replies: Vec<(usize, Value)>,
     /// Whether the caller reads refusals itself, because it follows redirections.
     passes_refusals: bool,
 }
@@ -318,6 +318,11 @@ impl NodePeer {
 
 impl Peer for NodePeer {
     type SentRequest = SentRequest;
+    type Reply = Value;
+
+    fn replies(&mut self) -> &mut Vec<(usize, Value)> {
+        &mut self.replies
+    }
 
     fn open(&mut self, within: Duration) -> larder_store::Result<Socket> {
         let socket = self.node.connect(within);

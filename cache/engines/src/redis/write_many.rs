@@ -36,11 +36,12 @@ impl RedisSession {
     ) -> Result<()> {
         let due: Vec<usize> = (0..outcomes.len()).filter(|i| outcomes[*i].is_none()).collect();
         let mut to_retry = Vec::new();
-        let written = self.client.call_each(&due, writes, &mut |i, answer, node| match answer {
-            Value::Error(error) if asks_for_single_keys(&error) => to_retry.push(i),
-            Value::Error(error) => outcomes[i] = Some(Err(errors::refused(node, &error))),
-            answer => outcomes[i] = Some(writes.read(i, node, answer)),
-        });
+        let written =
+            self.client.call_each(due.into_iter(), writes, &mut |i, answer, node| match answer {
+                Value::Error(error) if asks_for_single_keys(&error) => to_retry.push(i),
+                Value::Error(error) => outcomes[i] = Some(Err(errors::refused(node, &error))),
+                answer => outcomes[i] = Some(writes.read(i, node, answer)),
+            });
         let mut failed = written.err();
         to_retry.sort_unstable();
         for i in to_retry {

@@ -19,7 +19,17 @@ const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A node whose answers are `$<len>\n<value>`, or `%<len>\n<value>;`, `-\n` for a refusal, and `!\n` after which nothing can be
 /// read. `.\n` ends the answer to a read of several keys.
-struct Letters(Destination);
+struct Letters {
+    address: Destination,
+    /// The answers `?<text>`, which are no answers of a pipeline.
+    replies: Vec<(usize, String)>,
+}
+
+impl Letters {
+    fn at(address: Destination) -> Self {
+        Self { address, replies: Vec::new() }
+    }
+}
 
 enum SentRequest {
     Get,
@@ -32,9 +42,14 @@ fn engine_error(what: &str) -> Error {
 
 impl Peer for Letters {
     type SentRequest = SentRequest;
+    type Reply = String;
+
+    fn replies(&mut self) -> &mut Vec<(usize, String)> {
+        &mut self.replies
+    }
 
     fn open(&mut self, within: Duration) -> Result<Socket> {
-        Socket::connect(&self.0, None, within).map_err(|error| self.failed(error, within))
+        Socket::connect(&self.address, None, within).map_err(|error| self.failed(error, within))
     }
 
     fn read<'i>(
@@ -49,6 +64,11 @@ impl Peer for Letters {
         match &input[..end] {
             b"-" => report(Answer::Failed(engine_error("refused"))),
             b"." => report(Answer::End),
+            [b'?', text @ ..] => {
+                self.replies.push((0, String::from_utf8_lossy(text).into_owned()));
+                report(Answer::End);
+                return Read::Last(end + 1);
+            }
             [b'%', len @ ..] => {
                 let value_len: usize = str::from_utf8(len).unwrap().parse().unwrap();
                 let (head_len, meta) = (end + 1, Meta::default());
@@ -120,7 +140,8 @@ fn scene(n_links: usize) -> Scene {
     let listeners: Vec<TcpListener> =
         (0..n_links).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let address = |listener: &TcpListener| Destination::Tcp(vec![listener.local_addr().unwrap()]);
-    let peers: Vec<Letters> = listeners.iter().map(|listener| Letters(address(listener))).collect();
+    let peers: Vec<Letters> =
+        listeners.iter().map(|listener| Letters::at(address(listener))).collect();
     let links = Links::new(peers, TIMEOUT);
     Scene { listeners, links, told: Vec::new(), room: vec![0; 4096] }
 }

@@ -1,13 +1,13 @@
 //! Calls that wait.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use larder_store::Answer;
+use larder_store::{Answer, Answered, Result};
 
-use super::super::Links;
+use super::super::{Batch, Links};
 use super::{Letters, SentRequest, TIMEOUT, scene, show};
 
 /// Links of a caller that waits, and the server's end of the only one, once it is open.
@@ -19,13 +19,13 @@ struct Call {
 fn call() -> Call {
     let mut scene = scene(1);
     let address = scene.listeners[0].local_addr().unwrap();
-    let peer = Letters(larder_host::destination::Destination::Tcp(vec![address]));
+    let peer = Letters::at(larder_host::destination::Destination::Tcp(vec![address]));
     Call { links: Links::for_calls([peer], TIMEOUT), listener: scene.listeners.remove(0) }
 }
 
 impl Call {
-    fn get(&mut self) -> larder_store::Result<()> {
-        self.links.forget_outstanding();
+    fn get(&mut self) -> Result<()> {
+        self.links.begin_call();
         self.links.ask(0, 0, SentRequest::Get, |link| link.output().extend_from_slice(b"get\n"))
     }
 
@@ -117,11 +117,12 @@ fn bytes_that_no_request_asked_for_are_told_to_the_next() {
 #[test]
 fn a_call_whose_caller_panicked_is_forgotten() {
     let mut call = call();
-    call.get().unwrap();
+    call.links.opened(0).unwrap();
     call.accept().write_all(b"%1\nb;").unwrap();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         // Unlike `panic!`, this prints nothing that looks like a failure.
-        call.links.wait_for_all(&mut |_, _| resume_unwind(Box::new("a test panics on purpose")));
+        let amid = &mut Amid(&mut |_, _| resume_unwind(Box::new("a test panics on purpose")));
+        call.links.call_each([0].into_iter(), amid);
     }));
     assert!(panicked.is_err());
     call.get().unwrap();
@@ -132,15 +133,19 @@ fn a_call_whose_caller_panicked_is_forgotten() {
 #[test]
 fn a_call_may_be_made_amid_the_answers_to_another() {
     let (mut outer, mut inner) = (call(), call());
-    outer.get().unwrap();
+    outer.links.opened(0).unwrap();
     outer.accept().write_all(b"%1\nb;").unwrap();
     let mut told = Vec::new();
-    outer.links.wait_for_all(&mut |id, answer| {
-        inner.get().unwrap();
-        inner.accept().write_all(b"%1\nc;").unwrap();
-        told.push(inner.value());
-        told.push((Vec::new(), show(id, &answer)));
-    });
+    let failed = outer.links.call_each(
+        [0].into_iter(),
+        &mut Amid(&mut |id, answer| {
+            inner.get().unwrap();
+            inner.accept().write_all(b"%1\nc;").unwrap();
+            told.push(inner.value());
+            told.push((Vec::new(), show(id, &answer)));
+        }),
+    );
+    assert!(failed.is_empty());
     assert_eq!(told, [(b"ac".to_vec(), "0 ".into()), (Vec::new(), "0 b".into())]);
 }
 
@@ -164,10 +169,117 @@ fn of_a_large_value_nothing_is_kept_in_memory() {
         .ask(0, 0, SentRequest::Get, |link| link.add_value(&value, |out| out.push(b'\n')))
         .unwrap();
     assert_eq!(call.links.unsent_bytes(), 0);
-    let mut told = Vec::new();
-    call.links.wait_for_all(&mut |id, answer| {
-        told.push((id, matches!(answer, Answer::Stored(_))));
-    });
-    assert_eq!(told, [(0, true)]);
+    assert!(matches!(call.links.wait_for_answer(), Answer::Stored(_)));
     drop(reader.join().unwrap());
+}
+
+/// A batch of reads on the only link, whose answers a closure gets.
+struct Amid<'a>(&'a mut Answered<'a>);
+
+impl Batch<Letters> for Amid<'_> {
+    fn link_of(&self, _: usize) -> usize {
+        0
+    }
+
+    fn value_len(&self, _: usize) -> usize {
+        0
+    }
+
+    fn ask(&mut self, links: &mut Links<Letters>, i: usize, _: bool) -> Result<()> {
+        links.ask(0, i, SentRequest::Get, |link| link.output().extend_from_slice(b"get\n"))
+    }
+
+    fn answered(&mut self, i: usize, answer: Answer<'_>) -> Result<()> {
+        (self.0)(i, answer);
+        Ok(())
+    }
+
+    fn replied(&mut self, _: usize, _: String, _: &Letters) {}
+}
+
+/// A batch on two links: values of these lengths, and what came of them.
+struct Values {
+    lens: Vec<usize>,
+    value: Vec<u8>,
+    told: Vec<String>,
+    most_unsent: usize,
+}
+
+impl Batch<Letters> for Values {
+    fn link_of(&self, i: usize) -> usize {
+        i % 2
+    }
+
+    fn value_len(&self, i: usize) -> usize {
+        self.lens[i]
+    }
+
+    fn ask(&mut self, links: &mut Links<Letters>, i: usize, is_first: bool) -> Result<()> {
+        assert_eq!(is_first, i < 2);
+        let value = &self.value[..self.lens[i]];
+        links.ask(i % 2, i, SentRequest::Get, |link| {
+            link.add_value(value, |out| out.push(b'\n'));
+        })?;
+        self.most_unsent = self.most_unsent.max(links.unsent_bytes());
+        Ok(())
+    }
+
+    fn answered(&mut self, i: usize, answer: Answer<'_>) -> Result<()> {
+        match answer {
+            Answer::Failed(error) if !error.to_string().contains("refused") => Err(error),
+            Answer::End => Ok(()),
+            answer => {
+                self.told.push(show(i, &answer));
+                Ok(())
+            }
+        }
+    }
+
+    fn replied(&mut self, _: usize, reply: String, _: &Letters) {
+        self.told.push(reply);
+    }
+}
+
+/// A server that reads lines, and answers each by its number before it reads the next.
+fn serve(mut server: TcpStream, answer: impl Fn(usize) -> String + Send + 'static) {
+    thread::spawn(move || {
+        let mut lines = std::io::BufReader::new(server.try_clone().unwrap()).split(b'\n');
+        let mut n_lines = 0;
+        while let Some(Ok(_)) = lines.next() {
+            if server.write_all(answer(n_lines).as_bytes()).is_err() {
+                return;
+            }
+            n_lines += 1;
+        }
+    });
+}
+
+#[test]
+fn a_batch_goes_on_where_a_node_fails_and_waits_for_no_reader() {
+    let scene = scene(2);
+    let address = |link: usize| {
+        let address = scene.listeners[link].local_addr().unwrap();
+        Letters::at(larder_host::destination::Destination::Tcp(vec![address]))
+    };
+    let mut links = Links::for_calls([address(0), address(1)], std::time::Duration::from_mins(1));
+    links.opened(0).unwrap();
+    links.opened(1).unwrap();
+    // Answers that are longer than the requests fill all buffers between the two.
+    let long = format!("$100000\n{}", "x".repeat(100_000));
+    serve(scene.accept(0), move |n| match n % 3 {
+        0 => long.clone(),
+        1 => "-\n".into(),
+        _ => "?own\n".into(),
+    });
+    serve(scene.accept(1), |n| if n < 50 { "$1\na" } else { "!\n" }.into());
+    let lens = (0..600).map(|i| if i % 100 == 4 { 2_000_000 } else { 3000 }).collect();
+    let mut values =
+        Values { lens, value: vec![b'v'; 2_000_000], told: Vec::new(), most_unsent: 0 };
+    let failed = links.call_each(0..600, &mut values);
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].0 == 1 && failed[0].1.to_string().contains("broken"), "{failed:?}");
+    let count = |text: &str| values.told.iter().filter(|told| told.ends_with(text)).count();
+    assert_eq!(["100000 bytes", "refused", "own", " a"].map(count), [100, 100, 100, 50]);
+    assert!(values.most_unsent < 300_000, "{} bytes wait in memory", values.most_unsent);
+    assert_eq!(links.n_outstanding(), 0);
 }
