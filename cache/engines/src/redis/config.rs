@@ -55,7 +55,7 @@ pub(super) struct RedisConfig {
     pub(super) insecure: bool,
     /// The number of the database, where the URL has no path for it.
     pub(super) db: u32,
-    /// The version of the protocol: `2`, or `3`, which came with Redis 6. Both tell the same.
+    /// The version of the protocol: `2`, or `3`, which came with Redis 6. Larder asks both for the same.
     pub(super) resp: Resp,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,
@@ -225,13 +225,6 @@ impl RedisConfig {
         }
         if config.timeout.0.is_zero() {
             return invalid("option `timeout`: 0s leaves no time to answer; write 5s".into());
-        }
-        if config.via.is_some() && names_servers && config.is_encrypted() && !config.insecure {
-            return invalid(
-                "option `via`: a certificate is for the name of its server, and a relay has another name; write \
-                 insecure=on, or leave out `via`"
-                    .into(),
-            );
         }
         Ok(config)
     }

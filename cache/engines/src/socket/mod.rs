@@ -45,6 +45,7 @@ impl Socket {
     }
 
     /// Lets calls wait for this time, whatever the connection was opened with.
+    #[cfg(feature = "redis")]
     pub(crate) fn with_timeout(self, timeout: Duration) -> io::Result<Self> {
         let socket = self.fd.as_fd();
         system::set_timeout(socket, libc::SO_RCVTIMEO, timeout)?;
@@ -70,6 +71,7 @@ impl Socket {
     }
 
     /// Sends all of `bytes`.
+    #[cfg(feature = "redis")]
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
