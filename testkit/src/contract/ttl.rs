@@ -34,8 +34,10 @@ pub(super) fn with_ttl(ttl: Duration) -> SetOptions {
     SetOptions { ttl: Some(ttl), ..SetOptions::default() }
 }
 
-/// Waits until a TTL that was given before now has surely passed.
+/// Waits until a TTL that was given before now has surely passed. A thread that writes behind may hand it on later, so its writes
+/// are waited for first.
 pub(super) fn outlive(fixture: &Fixture, ttl: Duration) -> Result<(), Failed> {
+    fixture.session()?.settle()?;
     permits::wait(ttl + slack(fixture.capabilities()?.ttl_resolution));
     Ok(())
 }

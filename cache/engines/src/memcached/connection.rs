@@ -58,7 +58,7 @@ impl<'a> Connection<'a> {
         encode: impl FnOnce(&mut Link<NodePeer>),
     ) -> Result<Answer<'static>> {
         self.links.ask(self.node, 0, asked, encode)?;
-        match self.links.wait_for_answer() {
+        match self.links.wait_for_answer(self.node) {
             Answer::Failed(error) => Err(error),
             answer => Ok(answer),
         }
@@ -213,7 +213,7 @@ impl<'a> Connection<'a> {
 
     /// Marks an entry in one request with a look at it: its version after that. `None` if it was changed before.
     pub(super) fn mark_again(&mut self, key: &[u8], version: u64) -> Result<Option<u64>> {
-        let asked = SentRequest::MarkAndLook { id: 0, marked: None };
+        let asked = SentRequest::MarkAndLook { id: 0 };
         let encode = |link: &mut Link<NodePeer>| encode_mark_again(link.output(), key, version);
         match self.call_for_reply(asked, encode)? {
             Reply::Marked(marked, found) => Ok(version_of_its_mark(marked, found)),
@@ -279,7 +279,7 @@ impl<'a> Connection<'a> {
     /// A group of statistics, by name.
     pub(super) fn stats(&mut self, group: &str) -> Result<BTreeMap<String, String>> {
         let encode = |link: &mut Link<NodePeer>| text::stats::encode(link.output(), group);
-        match self.call_for_reply(SentRequest::Stats(BTreeMap::new()), encode)? {
+        match self.call_for_reply(SentRequest::Stats, encode)? {
             Reply::Stats(stats) => Ok(stats),
             _ => Err(self.other()),
         }

@@ -129,7 +129,7 @@ impl MemcachedSession {
         let items: Vec<Item> = (0..won.len()).map(|w| self.item(w, key(won[w].0))).collect();
         let how = How {
             value_len: |_| 0,
-            request: |_, id| SentRequest::MarkAndLook { id, marked: None },
+            request: |_, id| SentRequest::MarkAndLook { id },
             encode: |link: &mut Link<NodePeer>, w: usize| {
                 let j = won[w].0;
                 encode_mark_again(link.output(), key(j), stale[j].version);
@@ -183,7 +183,7 @@ impl MemcachedSession {
         let how = How {
             value_len: |_| 0,
             request: |i: usize, id| match rights[i] {
-                Some(Right::Stale { .. }) => SentRequest::ChangeTwo { id, first: None },
+                Some(Right::Stale { .. }) => SentRequest::ChangeTwo { id },
                 _ => SentRequest::Change { id },
             },
             encode: |link: &mut Link<NodePeer>, i: usize| {

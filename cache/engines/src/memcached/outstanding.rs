@@ -39,6 +39,11 @@ pub(super) struct NodePeer {
     n_connections: Arc<AtomicU64>,
     /// Answers that only calls ask for which wait, each with the number of its request.
     replies: Vec<(usize, Reply)>,
+    /// The first of the two answers to the foremost request, where that has come and the other has not.
+    changed: Option<Result<DeleteReply>>,
+    counted: Option<Result<Option<u64>>>,
+    /// The statistics of the foremost request that have come.
+    stats: BTreeMap<String, String>,
     /// The keys of reads in the text protocol, whose answers name them.
     pub(super) keys: Keys,
     /// The length of the line with several keys that is being put together.
@@ -84,15 +89,13 @@ pub(super) enum SentRequest {
     Change {
         id: u32,
     },
-    /// Marks an entry and looks at it: [`Reply::Marked`]. `marked` is the answer to the first of both.
+    /// Marks an entry and looks at it: [`Reply::Marked`].
     MarkAndLook {
         id: u32,
-        marked: Option<Result<DeleteReply>>,
     },
-    /// Changes two entries: [`Reply::Changed`] tells of the first, whose answer is `first`.
+    /// Changes two entries: [`Reply::Changed`] tells of the first.
     ChangeTwo {
         id: u32,
-        first: Option<Result<DeleteReply>>,
     },
     /// Gives an entry a new TTL in the meta protocol: [`Reply::Touched`].
     TouchClosely,
@@ -100,13 +103,11 @@ pub(super) enum SentRequest {
     /// [`Reply::Version`].
     Version,
     Noop,
-    /// Asks for statistics, of which these have come: [`Reply::Stats`].
-    Stats(BTreeMap<String, String>),
-    /// Counts in the text protocol, and then stores the initial number where the key was absent. `counted` is the answer
-    /// to the first of both.
+    /// [`Reply::Stats`].
+    Stats,
+    /// Counts in the text protocol, and then stores the initial number where the key was absent.
     IncrOrAdd {
         initial: u64,
-        counted: Option<Result<Option<u64>>>,
     },
 }
 
@@ -132,6 +133,9 @@ impl NodePeer {
             terms,
             n_connections: Arc::clone(n_connections),
             replies: Vec::new(),
+            changed: None,
+            counted: None,
+            stats: BTreeMap::new(),
             keys: Keys::default(),
             line_len: 0,
         }
@@ -161,45 +165,51 @@ impl NodePeer {
         }
     }
 
-    /// Reads the first of two answers, and keeps it in `first`.
+    /// Reads the first of two answers: what it tells, and its length.
     fn first_of_two<T>(
         &self,
         parsed: Parse<'_, T>,
         input: &[u8],
-        first: &mut Option<Result<T>>,
-    ) -> Read {
+    ) -> std::result::Result<(Result<T>, usize), Read> {
         match parsed {
-            Ok(Parsed::Complete(Ok(told), len)) => {
-                *first = Some(Ok(told));
-                Read::More(len)
-            }
+            Ok(Parsed::Complete(Ok(told), len)) => Ok((Ok(told), len)),
             Ok(Parsed::Complete(Err(refused), len)) => {
                 let error = self.refused(0, refused);
-                if !errors::is_whole_answer(&error) {
-                    return Read::Broken(error);
+                if errors::is_whole_answer(&error) {
+                    Ok((Err(error), len))
+                } else {
+                    Err(Read::Broken(error))
                 }
-                *first = Some(Err(error));
+            }
+            Ok(Parsed::Incomplete) => Err(Read::Incomplete(0)),
+            Err(malformed) => Err(self.malformed(malformed, input)),
+        }
+    }
+
+    /// Reads what became of the first of two entries.
+    fn first_changed(&mut self, input: &[u8]) -> Read {
+        match self.first_of_two(meta::delete::parse_if_reply(input), input) {
+            Ok((told, len)) => {
+                self.changed = Some(told);
                 Read::More(len)
             }
-            Ok(Parsed::Incomplete) => Read::Incomplete(0),
-            Err(malformed) => self.malformed(malformed, input),
+            Err(read) => read,
         }
     }
 
     /// Reads the second of two answers, and keeps for the caller what both tell.
-    fn second_of_two<'i, F, T>(
+    fn second_of_two<'i, T>(
         &mut self,
         parsed: Parse<'i, T>,
         id: u32,
         input: &'i [u8],
-        first: &mut Option<Result<F>>,
-        of: impl FnOnce(F, T) -> Reply,
+        of: impl FnOnce(DeleteReply, T) -> Reply,
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         if matches!(parsed, Ok(Parsed::Incomplete)) {
             return Read::Incomplete(0);
         }
-        match first.take() {
+        match self.changed.take() {
             Some(Ok(first)) => self.own(parsed, id, input, |told| of(first, told), report),
             Some(Err(error)) => self.answer(parsed, 0, input, |_| Answer::Failed(error), report),
             None => Read::Incomplete(0),
@@ -335,18 +345,17 @@ impl NodePeer {
     }
 
     /// Reads statistics up to their end.
-    fn read_stats<'i>(
-        &mut self,
-        input: &'i [u8],
-        stats: &mut BTreeMap<String, String>,
-        report: impl FnOnce(Answer<'i>),
-    ) -> Read {
+    fn read_stats<'i>(&mut self, input: &'i [u8], report: impl FnOnce(Answer<'i>)) -> Read {
         match text::stats::parse_reply(input) {
             Ok(Parsed::Complete(Ok(StatsReply::Stat { name, value }), len)) => {
-                stats.insert(lossy(name), lossy(value));
+                self.stats.insert(lossy(name), lossy(value));
                 Read::More(len)
             }
-            parsed => self.own(parsed, 0, input, |_| Reply::Stats(std::mem::take(stats)), report),
+            Ok(Parsed::Incomplete) => Read::Incomplete(0),
+            parsed => {
+                let stats = std::mem::take(&mut self.stats);
+                self.own(parsed, 0, input, |_| Reply::Stats(stats), report)
+            }
         }
     }
 
@@ -472,10 +481,9 @@ impl NodePeer {
 impl NodePeer {
     /// Reads the answer to the `add` behind an `incr`, and passes on what both tell.
     fn read_add<'i>(
-        &self,
+        &mut self,
         input: &'i [u8],
         initial: u64,
-        counted: &mut Option<Result<Option<u64>>>,
         report: impl FnOnce(Answer<'i>),
     ) -> Read {
         let (outcome, len) = match text::set::parse_reply(input) {
@@ -484,7 +492,7 @@ impl NodePeer {
             Err(malformed) => return self.malformed(malformed, input),
         };
         let outcome = outcome.map_err(|refused| self.refused(0, refused));
-        let answer = match (counted.take(), outcome) {
+        let answer = match (self.counted.take(), outcome) {
             (_, Err(error)) if !errors::is_whole_answer(&error) => return Read::Broken(error),
             (Some(Ok(Some(number))), _) => Answer::Counted(Some(unversioned(number))),
             (Some(Err(error)), _) | (_, Err(error)) => Answer::Failed(error),
@@ -575,12 +583,16 @@ impl Peer for NodePeer {
                 let answer = |changed: Option<Changed>| Answer::Counted(changed.map(versioned));
                 self.answer(meta::arithmetic::parse_reply(input), 0, input, answer, report)
             }
-            SentRequest::IncrOrAdd { counted: counted @ None, .. } => {
-                self.first_of_two(text::incr::parse_reply(input), input, counted)
+            SentRequest::IncrOrAdd { .. } if self.counted.is_none() => {
+                match self.first_of_two(text::incr::parse_reply(input), input) {
+                    Ok((told, len)) => {
+                        self.counted = Some(told);
+                        Read::More(len)
+                    }
+                    Err(read) => read,
+                }
             }
-            SentRequest::IncrOrAdd { initial, counted } => {
-                self.read_add(input, *initial, counted, report)
-            }
+            SentRequest::IncrOrAdd { initial } => self.read_add(input, *initial, report),
             other => self.read_for_call(other, input, report),
         }
     }
@@ -588,6 +600,8 @@ impl Peer for NodePeer {
     fn forget(&mut self) {
         self.keys = Keys::default();
         self.line_len = 0;
+        (self.changed, self.counted) = (None, None);
+        self.stats.clear();
     }
 
     fn failed(&self, source: io::Error, waited: Duration) -> Error {
@@ -610,6 +624,7 @@ impl Peer for NodePeer {
 
 impl NodePeer {
     /// Reads the answer to a request of a call that waits.
+    #[inline(never)]
     fn read_for_call<'i>(
         &mut self,
         asked: &mut SentRequest,
@@ -624,19 +639,18 @@ impl NodePeer {
                 let parsed = meta::delete::parse_if_reply(input);
                 self.own(parsed, *id, input, Reply::Changed, report)
             }
-            SentRequest::MarkAndLook { marked: marked @ None, .. } => {
-                self.first_of_two(meta::delete::parse_if_reply(input), input, marked)
+            SentRequest::MarkAndLook { .. } | SentRequest::ChangeTwo { .. }
+                if self.changed.is_none() =>
+            {
+                self.first_changed(input)
             }
-            SentRequest::MarkAndLook { id, marked } => {
-                self.second_of_two(looked(input), *id, input, marked, Reply::Marked, report)
+            SentRequest::MarkAndLook { id } => {
+                self.second_of_two(looked(input), *id, input, Reply::Marked, report)
             }
-            SentRequest::ChangeTwo { first: first @ None, .. } => {
-                self.first_of_two(meta::delete::parse_if_reply(input), input, first)
-            }
-            SentRequest::ChangeTwo { id, first } => {
+            SentRequest::ChangeTwo { id } => {
                 let parsed = meta::delete::parse_if_reply(input);
                 let of = |first, _| Reply::Changed(first);
-                self.second_of_two(parsed, *id, input, first, of, report)
+                self.second_of_two(parsed, *id, input, of, report)
             }
             SentRequest::TouchClosely => {
                 self.own(meta::get::parse_touch_reply(input), 0, input, Reply::Touched, report)
@@ -653,7 +667,7 @@ impl NodePeer {
                 let version = |version| Reply::Version(lossy(version));
                 self.own(text::version::parse_reply(input), 0, input, version, report)
             }
-            SentRequest::Stats(stats) => self.read_stats(input, stats, report),
+            SentRequest::Stats => self.read_stats(input, report),
             // The others are read where they are answered as those of a pipeline.
             _ => Read::Broken(errors::unasked(&self.node, input)),
         }

@@ -200,7 +200,7 @@ impl Pipeline for MemcachedPipeline {
         let wire = self.wire;
         let behind = change.absent.filter(|_| wire == Wire::Text);
         let asked = match behind {
-            Some((initial, _)) => SentRequest::IncrOrAdd { initial, counted: None },
+            Some((initial, _)) => SentRequest::IncrOrAdd { initial },
             None => SentRequest::Incr,
         };
         self.ask(id, key, asked, |link| {

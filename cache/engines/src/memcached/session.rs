@@ -111,7 +111,9 @@ impl MemcachedSession {
                 }
                 _ => {
                     last[node] = Some(groups.len());
-                    groups.push(Group { node, indices: vec![index], len });
+                    let mut indices = Vec::with_capacity(keys.len() / self.calls.len() + 1);
+                    indices.push(index);
+                    groups.push(Group { node, indices, len });
                 }
             }
         }

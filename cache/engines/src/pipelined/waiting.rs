@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use larder_store::{Answer, Answered, Error, Result};
+use larder_store::{Answer, Error, Result};
 
 use super::batches::{Batches, Reporter};
 use super::link::Link;
@@ -17,7 +17,7 @@ use super::{Arriving, Peer, Read, receive_buffer};
 const ROOM_LEN: usize = 64 * 1024;
 
 /// The part of it for a value of which the rest is read straight to where the caller wants it.
-const ROOM_FOR_VALUE: usize = 16 * 1024;
+const ROOM_FOR_VALUE: usize = 20 * 1024;
 
 /// More bytes than the end of any value has.
 const TAIL_LEN: usize = 8;
@@ -27,10 +27,13 @@ thread_local! {
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+#[inline]
 fn with_room<T>(wait: impl FnOnce(&mut [u8]) -> T) -> T {
     // There is none at the end of a thread either.
     let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
-    room.resize(ROOM_LEN, 0);
+    if room.is_empty() {
+        room = vec![0; ROOM_LEN];
+    }
     let result = wait(&mut room);
     let _ = ROOM.try_with(|kept| kept.set(room));
     result
@@ -122,16 +125,11 @@ impl<P: Peer> Links<P> {
         });
     }
 
-    /// Waits until every request is answered. The answer to the last, without the value of a hit, or the error of the first
-    /// that has failed.
-    pub(crate) fn wait_for_answer(&mut self) -> Answer<'static> {
-        let mut last = Answer::End;
-        self.wait_for_all(&mut |_, answer| {
-            if !matches!(last, Answer::Failed(_)) {
-                last = without_value(answer);
-            }
-        });
-        last
+    /// Waits until every request is answered, of which the last is on this link. Its answer, without the value of a hit, or the error
+    /// of one that has failed.
+    #[inline]
+    pub(crate) fn wait_for_answer(&mut self, link: usize) -> Answer<'static> {
+        self.wait_for_value(link, &mut Vec::new())
     }
 
     /// Takes the last answer of the engine's own on a link.
@@ -170,42 +168,45 @@ impl<P: Peer> Links<P> {
         self.all.iter_mut().for_each(|link| link.begin(self.patience));
     }
 
-    /// Waits until every request has its last answer, and passes the answers on.
-    fn wait_for_all(&mut self, answered: &mut Answered<'_>) {
-        with_room(|room| {
-            while self.n_outstanding() > 0 {
-                self.wait(room, answered);
-            }
-        });
-    }
-
-    /// Waits for the answer to the only request, a read of one value on this link. The value goes behind the bytes of `out`,
-    /// and the answer has none.
+    /// The same, where the value of a hit goes behind the bytes of `out`.
+    ///
+    /// Code after a system call runs with cold caches, so the way to the answer of the only request is short.
     #[inline]
     pub(crate) fn wait_for_value(&mut self, link: usize, out: &mut Vec<u8>) -> Answer<'static> {
+        let mut last = Answer::End;
         with_room(|room| {
             self.flush();
-            let (mut answer, start) = (None, out.len());
-            if self.all[link].is_at_rest() {
-                let room = &mut room[..ROOM_FOR_VALUE];
-                match self.all[link].receive_value(room, out) {
-                    Ok(received) => {
-                        self.batches.n_outstanding -= usize::from(received.is_some());
-                        answer = received;
+            let start = out.len();
+            if self.batches.n_outstanding == 1 && self.all[link].is_at_rest() {
+                match self.all[link].receive_value(&mut room[..ROOM_FOR_VALUE], out, &mut last) {
+                    Ok(true) => {
+                        self.batches.n_outstanding = 0;
+                        return;
                     }
+                    Ok(false) => {}
                     Err(loss) => {
                         out.truncate(start);
-                        let answered = &mut |_, lost: Answer<'_>| answer = Some(kept(lost, out));
+                        let answered = &mut |_, lost: Answer<'_>| keep(lost, out, &mut last);
                         let batches = &mut self.batches;
                         self.all[link].lose(loss, &mut Reporter { batches, answered });
                     }
                 }
             }
-            while self.n_outstanding() > 0 {
-                self.wait(room, &mut |_, found| answer = Some(kept(found, out)));
-            }
-            answer.unwrap_or(Answer::End)
-        })
+            self.wait_for_rest(room, out, &mut last);
+        });
+        last
+    }
+
+    /// Waits until every request is answered, in whatever pieces the answers come.
+    #[cold]
+    fn wait_for_rest(&mut self, room: &mut [u8], out: &mut Vec<u8>, last: &mut Answer<'static>) {
+        while self.n_outstanding() > 0 {
+            self.wait(room, &mut |_, answer| {
+                if !matches!(last, Answer::Failed(_)) {
+                    keep(answer, out, last);
+                }
+            });
+        }
     }
 
     /// Forgets what is left of a call that did not come to its end, because a callback of its caller panicked.
@@ -223,28 +224,22 @@ impl<P: Peer> Links<P> {
     }
 }
 
-/// The same answer, whose value is put behind the bytes of `out`.
+/// Keeps an answer; its value goes behind the bytes of `out`.
 #[inline]
-fn kept(answer: Answer<'_>, out: &mut Vec<u8>) -> Answer<'static> {
-    if let Answer::Hit { value, .. } = &answer {
-        out.extend_from_slice(value);
-    }
-    without_value(answer)
-}
-
-fn without_value(answer: Answer<'_>) -> Answer<'static> {
-    match answer {
-        Answer::Hit { meta, .. } => Answer::Hit { value: b"", meta },
-        Answer::Entry { place, meta, .. } => Answer::Entry { place, value: b"", meta },
+fn keep(answer: Answer<'_>, out: &mut Vec<u8>, kept: &mut Answer<'static>) {
+    *kept = match answer {
+        Answer::Hit { value, meta } => {
+            out.extend_from_slice(value);
+            Answer::Hit { value: b"", meta }
+        }
         Answer::Miss => Answer::Miss,
         Answer::Stored(outcome) => Answer::Stored(outcome),
         Answer::Found(is_found) => Answer::Found(is_found),
         Answer::Counted(counted) => Answer::Counted(counted),
-        Answer::Outcome { place, outcome } => Answer::Outcome { place, outcome },
         Answer::Failed(error) => Answer::Failed(error),
-        // The enum may get more variants, of which none comes here.
+        // No call asks for the others by itself.
         _ => Answer::End,
-    }
+    };
 }
 
 impl<P: Peer> Link<P> {
@@ -254,46 +249,50 @@ impl<P: Peer> Link<P> {
         self.is_open() && self.unsent_bytes() == 0 && self.kept.is_empty()
     }
 
-    /// Reads the answer to the only request, and puts its value behind the bytes of `out`. `None` where what has arrived is not
-    /// enough: it is kept.
+    /// Reads the answer to the only request to `kept`, and puts its value behind the bytes of `out`. `false` where what has arrived
+    /// is not enough: it stays in the link.
     #[inline]
     fn receive_value(
         &mut self,
         room: &mut [u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<Answer<'static>>, Loss> {
+        kept: &mut Answer<'static>,
+    ) -> Result<bool, Loss> {
         let (Some(socket), Some(front)) = (&mut self.socket, self.outstanding.front_mut()) else {
-            return Ok(None);
+            return Ok(false);
         };
         let n_received = socket.receive(true, room).map_err(Loss::System)?;
         self.has_progressed = true;
-        let input = &room[..n_received];
-        let mut answer = None;
-        match self.peer.read(&mut front.asked, input, |found| answer = Some(kept(found, out))) {
-            Read::Last(len) => {
-                self.outstanding.pop_front();
-                if len < n_received {
-                    // The next request is told.
-                    self.error = Some(self.peer.unasked(&input[len..]));
-                    self.close();
+        let mut input = &room[..n_received];
+        loop {
+            match self.peer.read(&mut front.asked, input, |answer| keep(answer, out, kept)) {
+                Read::Last(len) => {
+                    self.outstanding.clear();
+                    if len < input.len() {
+                        // The next request is told.
+                        self.error = Some(self.peer.unasked(&input[len..]));
+                        self.close();
+                    }
+                    return Ok(true);
                 }
-                Ok(answer)
-            }
-            Read::Value(arriving) => self.receive_rest(input, &arriving, out).map(Some),
-            Read::Broken(error) => Err(Loss::Broken(error)),
-            Read::Incomplete(needed) => {
-                self.needed = needed;
-                self.keep(input);
-                Ok(None)
-            }
-            Read::More(len) => {
-                self.keep(&input[len..]);
-                Ok(None)
+                Read::More(len) => input = &input[len..],
+                Read::Value(arriving) => {
+                    *kept = self.receive_rest(input, &arriving, out)?;
+                    return Ok(true);
+                }
+                Read::Incomplete(needed) => {
+                    self.needed = needed;
+                    self.stash(input);
+                    return Ok(false);
+                }
+                Read::Broken(error) => return Err(Loss::Broken(error)),
             }
         }
     }
 
-    fn keep(&mut self, input: &[u8]) {
+    /// Keeps the beginning of an answer until the rest comes.
+    #[cold]
+    fn stash(&mut self, input: &[u8]) {
         receive_buffer::make_room(&mut self.kept, input.len());
         self.kept.extend_from_slice(input);
     }

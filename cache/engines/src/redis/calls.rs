@@ -186,7 +186,7 @@ impl RedisClient {
 
     /// Waits until all requests are answered. The reply to the last of them on this link.
     fn wait_for_reply(&mut self, link: usize) -> Result<Value> {
-        let answer = self.links.wait_for_answer();
+        let answer = self.links.wait_for_answer(link);
         self.end_call();
         match answer {
             Answer::Failed(error) => Err(error),

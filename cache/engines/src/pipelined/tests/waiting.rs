@@ -169,7 +169,7 @@ fn of_a_large_value_nothing_is_kept_in_memory() {
         .ask(0, 0, SentRequest::Get, |link| link.add_value(&value, |out| out.push(b'\n')))
         .unwrap();
     assert_eq!(call.links.unsent_bytes(), 0);
-    assert!(matches!(call.links.wait_for_answer(), Answer::Stored(_)));
+    assert!(matches!(call.links.wait_for_answer(0), Answer::Stored(_)));
     drop(reader.join().unwrap());
 }
 
