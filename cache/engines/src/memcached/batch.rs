@@ -19,13 +19,13 @@ pub(super) struct Item {
 
 /// What a node answers to a request of a batch. A refusal of it alone is [`Answer::Failed`].
 #[derive(Debug)]
-pub(super) enum Came<'i> {
+pub(super) enum NodeAnswer<'i> {
     Answer(Answer<'i>),
     /// An answer that only calls ask for.
     Reply(Reply),
 }
 
-impl Came<'_> {
+impl NodeAnswer<'_> {
     /// The outcome of a set; `None` where this is no answer to one.
     pub(super) fn stored(self) -> Option<Result<SetOutcome>> {
         match self {
@@ -37,7 +37,7 @@ impl Came<'_> {
 }
 
 /// How the requests of a batch are sent.
-pub(super) struct How<V, R, E> {
+pub(super) struct Encoding<V, R, E> {
     /// The length of the value that a request brings.
     pub(super) value_len: V,
     /// The request, as far as its answer cannot be read without it. It gets its place among the items.
@@ -51,7 +51,7 @@ struct Sending<'a, V, R, E, A> {
     shared: &'a Shared,
     requests: &'a Requests,
     items: &'a [Item],
-    how: How<V, R, E>,
+    encoding: Encoding<V, R, E>,
     came: A,
     /// The pass of each node that has been asked, where there are gates.
     passes: Vec<Option<Pass<'a>>>,
@@ -63,8 +63,8 @@ impl MemcachedSession {
     pub(super) fn call_each<V, R, E>(
         &mut self,
         items: &[Item],
-        how: How<V, R, E>,
-        came: impl FnMut(usize, Came<'_>),
+        encoding: Encoding<V, R, E>,
+        came: impl FnMut(usize, NodeAnswer<'_>),
     ) -> Result<()>
     where
         V: Fn(usize) -> usize,
@@ -75,7 +75,7 @@ impl MemcachedSession {
         calls.begin_call();
         let mut passes = Vec::new();
         passes.resize_with(if shared.has_gates() { calls.len() } else { 0 }, || None);
-        let mut sending = Sending { shared, requests, items, how, came, passes };
+        let mut sending = Sending { shared, requests, items, encoding, came, passes };
         let failures = calls.call_each(0..items.len(), &mut sending);
         for (node, pass) in sending.passes.into_iter().enumerate() {
             let Some(pass) = pass else { continue };
@@ -111,14 +111,14 @@ where
     V: Fn(usize) -> usize,
     R: Fn(usize, u32) -> SentRequest,
     E: Fn(&mut Link<NodePeer>, usize),
-    A: FnMut(usize, Came<'_>),
+    A: FnMut(usize, NodeAnswer<'_>),
 {
     fn link_of(&self, i: usize) -> usize {
         self.items[i].node
     }
 
     fn value_len(&self, i: usize) -> usize {
-        (self.how.value_len)(self.items[i].number)
+        (self.encoding.value_len)(self.items[i].number)
     }
 
     fn ask(&mut self, links: &mut Links<NodePeer>, i: usize, is_first: bool) -> Result<()> {
@@ -126,8 +126,8 @@ where
         if is_first && let Some(gate) = self.shared.gate(node) {
             self.passes[node] = Some(Pass::ask(gate)?);
         }
-        let asked = (self.how.request)(number, u32::try_from(i).unwrap_or(u32::MAX));
-        links.ask(node, i, asked, |link| (self.how.encode)(link, number))?;
+        let asked = (self.encoding.request)(number, u32::try_from(i).unwrap_or(u32::MAX));
+        links.ask(node, i, asked, |link| (self.encoding.encode)(link, number))?;
         self.requests.sent.add(u64::from(is_first));
         Ok(())
     }
@@ -137,14 +137,14 @@ where
             Answer::End => Ok(()),
             Answer::Failed(error) if !errors::is_whole_answer(&error) => Err(error),
             answer => {
-                (self.came)(self.items[i].number, Came::Answer(answer));
+                (self.came)(self.items[i].number, NodeAnswer::Answer(answer));
                 Ok(())
             }
         }
     }
 
     fn replied(&mut self, i: usize, reply: Reply, _: &NodePeer) {
-        (self.came)(self.items[i].number, Came::Reply(reply));
+        (self.came)(self.items[i].number, NodeAnswer::Reply(reply));
     }
 }
 

@@ -8,7 +8,7 @@ use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{Answer, Fill, Leases, Result, SetDone, SetOutcome, check_fill};
 
 use super::SCHEME;
-use super::batch::{Came, How, Item, note, report_all};
+use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
 use super::leases::{AROUND_VALUE, Right, lease_of};
 use super::limits::LONGEST_SENT;
 use super::outstanding::{NodePeer, Reply, SentRequest};
@@ -59,7 +59,7 @@ impl MemcachedSession {
         let mut failed = self.check_versions(fills, &checks, &mut planned, &mut outcomes).err();
         let due = (0..fills.len()).filter(|i| planned[*i].is_some());
         let items: Vec<Item> = due.map(|i| self.item(i, fills[i].put.key)).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |i: usize| fills[i].put.value.len(),
             request: |i: usize, _| SentRequest::Set { value_len: fills[i].put.value.len() },
             encode: |link: &mut Link<NodePeer>, i: usize| {
@@ -68,7 +68,7 @@ impl MemcachedSession {
                 }
             },
         };
-        let filled = self.call_each(&items, how, |i, came| {
+        let filled = self.call_each(&items, encoding, |i, came| {
             outcomes[i] = came.stored().map(|outcome| {
                 outcome.map(|outcome| match outcome {
                     SetOutcome::Stored(version) => SetOutcome::Stored(version),
@@ -127,22 +127,22 @@ impl MemcachedSession {
         let mut is_there = vec![false; checks.len()];
         let of_check = |(c, check): (usize, &Check)| self.item(c, fills[check.place].put.key);
         let items: Vec<Item> = checks.iter().enumerate().map(of_check).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, id| SentRequest::Look { id },
             encode: |link: &mut Link<NodePeer>, c: usize| {
                 meta::get::encode_look(link.output(), &checks[c].key);
             },
         };
-        let looked = self.call_each(&items, how, |c, came| {
+        let looked = self.call_each(&items, encoding, |c, came| {
             let Check { place: i, version, .. } = checks[c];
             match came {
-                Came::Reply(Reply::Looked(Some(found)))
+                NodeAnswer::Reply(Reply::Looked(Some(found)))
                     if found.facts.meta.version == Some(version) =>
                 {
                     is_there[c] = true;
                 }
-                Came::Answer(Answer::Failed(refusal)) => outcomes[i] = Some(Err(refusal)),
+                NodeAnswer::Answer(Answer::Failed(refusal)) => outcomes[i] = Some(Err(refusal)),
                 _ => outcomes[i] = Some(Ok(SetOutcome::NotStored)),
             }
         });
@@ -168,15 +168,15 @@ impl MemcachedSession {
         let of_lease =
             |(o, (i, ..)): (usize, &(usize, Vec<u8>, u64))| self.item(o, fills[*i].put.key);
         let items: Vec<Item> = over.iter().enumerate().map(of_lease).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, id| SentRequest::Change { id },
             encode: |link: &mut Link<NodePeer>, o: usize| {
                 meta::delete::encode_if(link.output(), &over[o].1, over[o].2);
             },
         };
-        self.call_each(&items, how, |o, came| {
-            if let Came::Answer(Answer::Failed(refusal)) = came {
+        self.call_each(&items, encoding, |o, came| {
+            if let NodeAnswer::Answer(Answer::Failed(refusal)) = came {
                 outcomes[over[o].0] = Some(Err(refusal));
             }
         })

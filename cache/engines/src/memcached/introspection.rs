@@ -7,7 +7,7 @@ use std::time::Duration;
 use larder_store::{Durability, Error, Result};
 
 use super::address::Node;
-use super::connection::Connection;
+use super::calls::NodeCalls;
 use super::outstanding::NodePeer;
 use super::terms::{Terms, Wire};
 use crate::network::runs_one_of;
@@ -162,14 +162,14 @@ pub(super) fn control_by(wire: Wire, node: &Arc<Node>, timeout: Duration) -> Lin
 /// Carries out one operation.
 pub(super) fn ask<T>(
     control: &mut Links<NodePeer>,
-    operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
+    operation: impl FnOnce(&mut NodeCalls<'_>) -> Result<T>,
 ) -> Result<T> {
     operation(&mut link(control)?)
 }
 
 /// The link to its only node.
-fn link(control: &mut Links<NodePeer>) -> Result<Connection<'_>> {
-    Connection::open(control, 0)
+fn link(control: &mut Links<NodePeer>) -> Result<NodeCalls<'_>> {
+    NodeCalls::open(control, 0)
 }
 
 /// `None` for a request that the server does not know: proxies and MySQL's plugin have fewer commands than memcached.

@@ -10,8 +10,8 @@ use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{Answer, DeleteDone, LeaseDone, Leased, Meta, Result, SetOutcome, Token};
 
-use super::batch::{Came, How, Item, note, report_all};
-use super::connection::{Leasing, encode_mark_again, no_room_for_a_lease, version_of_its_mark};
+use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
+use super::calls::{Leasing, encode_mark_again, no_room_for_a_lease, version_of_its_mark};
 use super::leases::{Right, lease_of};
 use super::outstanding::{NodePeer, Reply, SentRequest};
 use super::request::add_set;
@@ -44,18 +44,20 @@ impl MemcachedSession {
         let places = (0..keys.len()).filter(|i| refusals[*i].is_none()).collect::<Vec<_>>();
         let (mut stale, mut again) = (Vec::new(), Vec::new());
         let items: Vec<Item> = places.iter().map(|i| self.item(*i, keys[*i])).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, id| SentRequest::GetOrLease { id },
             encode: |link: &mut Link<NodePeer>, i: usize| {
                 meta::get::encode_or_lease(link.output(), keys[i], exptime);
             },
         };
-        let asked = self.call_each(&items, how, |i, came| {
+        let asked = self.call_each(&items, encoding, |i, came| {
             let (leasing, value) = match came {
-                Came::Answer(Answer::Hit { value, meta }) => (Ok(Leasing::Value(meta)), value),
-                Came::Answer(Answer::Failed(refusal)) => (Err(refusal), &b""[..]),
-                Came::Reply(Reply::Lease(lease)) => (Leasing::of(lease), &b""[..]),
+                NodeAnswer::Answer(Answer::Hit { value, meta }) => {
+                    (Ok(Leasing::Value(meta)), value)
+                }
+                NodeAnswer::Answer(Answer::Failed(refusal)) => (Err(refusal), &b""[..]),
+                NodeAnswer::Reply(Reply::Lease(lease)) => (Leasing::of(lease), &b""[..]),
                 _ => (Err(no_room_for_a_lease()), &b""[..]),
             };
             match leasing {
@@ -106,7 +108,7 @@ impl MemcachedSession {
         let key = |j: usize| keys[stale[j].place];
         let mut won: Vec<(usize, u64)> = Vec::new();
         let items: Vec<Item> = (0..stale.len()).map(|j| self.item(j, key(j))).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, _| SentRequest::Set { value_len: 0 },
             encode: |link: &mut Link<NodePeer>, j: usize| {
@@ -115,7 +117,7 @@ impl MemcachedSession {
                 add_set(Wire::Meta, link, &request, b"");
             },
         };
-        let added = self.call_each(&items, how, |j, came| {
+        let added = self.call_each(&items, encoding, |j, came| {
             let Stale { place, value, meta, .. } = &stale[j];
             match came.stored() {
                 Some(Ok(SetOutcome::Stored(Some(lease)))) => won.push((j, lease)),
@@ -127,7 +129,7 @@ impl MemcachedSession {
         let mut failed = added.err();
         let mut lost = Vec::new();
         let items: Vec<Item> = (0..won.len()).map(|w| self.item(w, key(won[w].0))).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, id| SentRequest::MarkAndLook { id },
             encode: |link: &mut Link<NodePeer>, w: usize| {
@@ -135,18 +137,18 @@ impl MemcachedSession {
                 encode_mark_again(link.output(), key(j), stale[j].version);
             },
         };
-        let marked = self.call_each(&items, how, |w, came| {
+        let marked = self.call_each(&items, encoding, |w, came| {
             let (j, lease) = won[w];
             let Stale { place, value, meta, .. } = &stale[j];
             match came {
-                Came::Reply(Reply::Marked(marked, found)) => {
+                NodeAnswer::Reply(Reply::Marked(marked, found)) => {
                     let Some(version) = version_of_its_mark(marked, found) else {
                         return lost.push((j, lease));
                     };
                     let token = Right::Stale { version, lease }.token(key(j));
                     done(*place, value, Ok(Leased::Load { token, stale: Some(*meta) }));
                 }
-                Came::Answer(Answer::Failed(refusal)) => done(*place, b"", Err(refusal)),
+                NodeAnswer::Answer(Answer::Failed(refusal)) => done(*place, b"", Err(refusal)),
                 _ => {}
             }
         });
@@ -180,7 +182,7 @@ impl MemcachedSession {
         }
         let due = (0..held.len()).filter(|i| rights[*i].is_some());
         let items: Vec<Item> = due.map(|i| self.item(i, held[i].0)).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |i: usize, id| match rights[i] {
                 Some(Right::Stale { .. }) => SentRequest::ChangeTwo { id },
@@ -199,10 +201,10 @@ impl MemcachedSession {
                 }
             },
         };
-        let released = self.call_each(&items, how, |i, came| {
+        let released = self.call_each(&items, encoding, |i, came| {
             outcomes[i] = match came {
-                Came::Reply(Reply::Changed(reply)) => Some(Ok(reply == DeleteReply::Deleted)),
-                Came::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
+                NodeAnswer::Reply(Reply::Changed(reply)) => Some(Ok(reply == DeleteReply::Deleted)),
+                NodeAnswer::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
                 _ => None,
             };
         });

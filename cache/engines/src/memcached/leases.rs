@@ -21,7 +21,7 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::connection::{Connection, Leasing};
+use super::calls::{Leasing, NodeCalls};
 use super::limits::LONGEST_SENT;
 use super::session::MemcachedSession;
 
@@ -109,7 +109,7 @@ impl MemcachedSession {
     fn on_lease_of<T>(
         &mut self,
         key: &[u8],
-        operation: impl FnOnce(&mut Connection<'_>, &[u8]) -> Result<T>,
+        operation: impl FnOnce(&mut NodeCalls<'_>, &[u8]) -> Result<T>,
     ) -> Result<T> {
         let (lease, node) = (lease_of(key), self.shared.node_of(key));
         self.on_node(node, |connection| operation(connection, &lease))
@@ -137,7 +137,7 @@ impl MemcachedSession {
         let exptime = keep.map(|keep| self.shared.exptime(Some(keep))).transpose()?;
         // The lease goes first. Who takes it before the mark changes the version, and then the mark is tried again.
         self.on_lease_of(key, |connection, name| connection.delete(name).map(drop))?;
-        let mark = |connection: &mut Connection<'_>| connection.mark(key, version, exptime);
+        let mark = |connection: &mut NodeCalls<'_>| connection.mark(key, version, exptime);
         Ok(match self.on_node_of(key, mark)? {
             DeleteReply::Deleted => Some(true),
             DeleteReply::Exists => None,
@@ -216,12 +216,12 @@ impl Leases for MemcachedSession {
         match Right::of(token, key) {
             None => Ok(false),
             Some(Right::Absent { version }) => {
-                let remove = |connection: &mut Connection<'_>| connection.delete_if(key, version);
+                let remove = |connection: &mut NodeCalls<'_>| connection.delete_if(key, version);
                 Ok(self.on_node_of(key, remove)? == DeleteOutcome::Deleted)
             }
             Some(Right::Stale { version, lease }) => {
                 // The token is void before another caller can have the lease.
-                let mark = |connection: &mut Connection<'_>| connection.mark(key, version, None);
+                let mark = |connection: &mut NodeCalls<'_>| connection.mark(key, version, None);
                 let is_its = self.on_node_of(key, mark)? == DeleteReply::Deleted;
                 self.end_lease(key, lease)?;
                 Ok(is_its)

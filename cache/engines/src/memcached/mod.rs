@@ -1,6 +1,6 @@
 //! `memcached:` — one memcached, or a pool of them, over the text or the meta protocol.
 //!
-//! A session sends its requests on a link to every node. A call waits for the answer on such a link ([`connection`],
+//! A session sends its requests on a link to every node. A call waits for the answer on such a link ([`calls`],
 //! [`batch`]); a pipelined request does not ([`pipeline`]). No error of a server is swallowed, and a link whose answer did not
 //! come to its end is not used again.
 //!
@@ -12,8 +12,8 @@ mod abilities;
 mod address;
 mod answer;
 mod batch;
+mod calls;
 mod config;
-mod connection;
 mod encryption;
 mod errors;
 mod fill_many;

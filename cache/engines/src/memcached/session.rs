@@ -12,15 +12,18 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::batch::{Came, How, Item, note, report_all};
-use super::connection::Connection;
+use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
+use super::calls::NodeCalls;
 use super::limits::{LONGEST_SENT, able};
 use super::outstanding::{NodePeer, SentRequest};
 use super::pipeline::MemcachedPipeline;
 use super::request::{LINE_LEN, add_delete, add_get_many, add_set, asked_of_many};
 use super::store::Shared;
 use crate::decimal::Digits;
-use crate::pipelined::{Link, Links};
+use crate::pipelined::{self, Link, Links};
+
+/// The most keys of a group for which memory is taken beforehand.
+const EXPECTED_KEYS: usize = 1000;
 
 /// A link to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
@@ -54,19 +57,14 @@ impl MemcachedSession {
     /// Carries out a read, which may take several requests, within the time that reads have.
     #[inline]
     pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let is_begun = self.calls.begin_read();
-        let result = read(self);
-        if is_begun {
-            self.calls.end_read();
-        }
-        result
+        pipelined::in_time(self, |session| &mut session.calls, read)
     }
 
     /// Carries out one operation on the node that has `key`.
     pub(super) fn on_node_of<T>(
         &mut self,
         key: &[u8],
-        operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
+        operation: impl FnOnce(&mut NodeCalls<'_>) -> Result<T>,
     ) -> Result<T> {
         self.shared.check(key)?;
         self.on_node(self.shared.node_of(key), operation)
@@ -75,11 +73,11 @@ impl MemcachedSession {
     pub(super) fn on_node<T>(
         &mut self,
         node: usize,
-        operation: impl FnOnce(&mut Connection<'_>) -> Result<T>,
+        operation: impl FnOnce(&mut NodeCalls<'_>) -> Result<T>,
     ) -> Result<T> {
         let Self { shared, calls, requests, .. } = self;
         let pass = shared.gate(node).map(Pass::ask).transpose()?;
-        let result = Connection::open(calls, node).and_then(|mut connection| {
+        let result = NodeCalls::open(calls, node).and_then(|mut connection| {
             requests.sent.add_one();
             let result = operation(&mut connection);
             connection.end();
@@ -111,7 +109,8 @@ impl MemcachedSession {
                 }
                 _ => {
                     last[node] = Some(groups.len());
-                    let mut indices = Vec::with_capacity(keys.len() / self.calls.len() + 1);
+                    let expected = keys.len() / self.calls.len() + 1;
+                    let mut indices = Vec::with_capacity(expected.min(EXPECTED_KEYS));
                     indices.push(index);
                     groups.push(Group { node, indices, len });
                 }
@@ -172,7 +171,7 @@ impl Session for MemcachedSession {
         let (wire, groups) = (self.shared.terms().wire, self.groups_of(keys));
         let item = |(number, group): (usize, &Group)| Item { number, node: group.node };
         let items: Vec<Item> = groups.iter().enumerate().map(item).collect();
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |g: usize, _| asked_of_many(wire, groups[g].indices.len()),
             encode: |link: &mut Link<NodePeer>, g: usize| {
@@ -181,11 +180,11 @@ impl Session for MemcachedSession {
         };
         let mut refused = None;
         let asked = self.in_time(|session| {
-            session.call_each(&items, how, |g, came| match came {
-                Came::Answer(Answer::Entry { place, value, meta }) => {
+            session.call_each(&items, encoding, |g, came| match came {
+                NodeAnswer::Answer(Answer::Entry { place, value, meta }) => {
                     hit(groups[g].indices[place], value, meta);
                 }
-                Came::Answer(Answer::Failed(refusal)) => note(&mut refused, refusal),
+                NodeAnswer::Answer(Answer::Failed(refusal)) => note(&mut refused, refusal),
                 _ => {}
             })
         });
@@ -225,7 +224,7 @@ impl Session for MemcachedSession {
             }
         }
         let wire = self.shared.terms().wire;
-        let how = How {
+        let encoding = Encoding {
             value_len: |i: usize| entries[i].value.len(),
             request: |i: usize, _| SentRequest::Set { value_len: entries[i].value.len() },
             encode: |link: &mut Link<NodePeer>, i: usize| {
@@ -234,7 +233,7 @@ impl Session for MemcachedSession {
                 }
             },
         };
-        let result = self.call_each(&items, how, |i, came| outcomes[i] = came.stored());
+        let result = self.call_each(&items, encoding, |i, came| outcomes[i] = came.stored());
         report_all(outcomes, done);
         result
     }
@@ -250,15 +249,15 @@ impl Session for MemcachedSession {
         let items: Vec<Item> =
             (0..keys.len()).filter(is_sent).map(|i| self.item(i, keys[i])).collect();
         let wire = self.shared.terms().wire;
-        let how = How {
+        let encoding = Encoding {
             value_len: |_| 0,
             request: |_, _| SentRequest::Delete,
             encode: |link: &mut Link<NodePeer>, i: usize| add_delete(wire, link, keys[i]),
         };
-        let result = self.call_each(&items, how, |i, came| {
+        let result = self.call_each(&items, encoding, |i, came| {
             outcomes[i] = match came {
-                Came::Answer(Answer::Found(is_found)) => Some(Ok(is_found)),
-                Came::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
+                NodeAnswer::Answer(Answer::Found(is_found)) => Some(Ok(is_found)),
+                NodeAnswer::Answer(Answer::Failed(refusal)) => Some(Err(refusal)),
                 _ => None,
             };
         });

@@ -11,7 +11,7 @@ use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{Error, Remaining, Result};
 
 use super::address::Node;
-use super::connection::Leasing;
+use super::calls::Leasing;
 use super::introspection::{ask, control_by, counters, optional};
 use super::outstanding::NodePeer;
 use super::terms::Wire;

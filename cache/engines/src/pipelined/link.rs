@@ -80,6 +80,11 @@ impl<P: Peer> Link<P> {
         if self.is_broken_off() {
             self.fail_later(ErrorKind::ConnectionAborted.into());
         }
+        if self.outstanding.is_empty() && self.failure.is_some() {
+            // No request is to get the failure.
+            self.close();
+            self.failure = None;
+        }
         if let Some(failure) = &self.failure {
             return Err(self.failed(same(failure)));
         }
@@ -139,6 +144,11 @@ impl<P: Peer> Link<P> {
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         !self.outstanding.is_empty()
+    }
+
+    /// The commands that wait for their answers.
+    pub(super) fn n_waiting(&self) -> usize {
+        self.outstanding.len()
     }
 
     /// Whether the connection has failed while it was written to.

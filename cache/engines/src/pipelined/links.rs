@@ -80,6 +80,12 @@ impl<P: Peer> Links<P> {
         &mut self.all[link].peer
     }
 
+    /// The time that the present call may still wait.
+    #[cfg(feature = "redis")]
+    pub(crate) fn time_left(&self) -> Duration {
+        self.patience.left()
+    }
+
     /// The number of links.
     pub(crate) fn len(&self) -> usize {
         self.all.len()

@@ -31,7 +31,7 @@ use crate::socket::Socket;
 
 pub(crate) use link::Link;
 pub(crate) use links::Links;
-pub(crate) use waiting::Batch;
+pub(crate) use waiting::{Batch, in_time};
 
 /// The engine's part of one link.
 pub(crate) trait Peer {

@@ -65,7 +65,8 @@ impl Output {
             value.len() <= LONGEST_COPIED && self.bytes.len() <= MANY
         };
         match socket {
-            Some(socket) if !is_copied && self.packet_len.is_none() => {
+            // A request that is sent at once stands alone, whatever the node takes at once.
+            Some(socket) if !is_copied && (may_wait || self.packet_len.is_none()) => {
                 let mut rest = std::mem::take(&mut self.behind);
                 rest.clear();
                 behind(&mut rest);

@@ -74,9 +74,13 @@ impl<P: Peer> Link<P> {
     /// Whether there may be more to be read, which is so where the memory for it was filled. A connection that has failed
     /// is read to its end. An encrypted connection may have bytes of which the system reports nothing.
     #[inline]
-    fn has_more(&self, was_filled: bool) -> bool {
-        let is_encrypted = || self.socket.as_ref().is_some_and(Socket::is_encrypted);
-        self.failure.is_some() || (was_filled && (self.is_waiting() || is_encrypted()))
+    fn has_more(&mut self, was_filled: bool) -> bool {
+        let is_encrypted = self.socket.as_ref().is_some_and(Socket::is_encrypted);
+        if self.failure.is_some() || (was_filled && is_encrypted) {
+            return true;
+        }
+        // Answers of the engine's own are taken before others take memory.
+        was_filled && self.is_waiting() && self.peer.replies().is_empty()
     }
 
     /// Reads an answer that is too large for the caller's memory, or that comes in many pieces, into memory of its own.
@@ -89,7 +93,7 @@ impl<P: Peer> Link<P> {
         let Some(socket) = &mut self.socket else { return Ok(false) };
         let len = if self.needed > self.kept.len() { self.needed } else { self.kept.len() + STEP };
         receive_buffer::make_room(&mut self.kept, len);
-        let missing = len - self.kept.len();
+        let missing = socket.step(len - self.kept.len());
         let received = socket.receive_onto(waits, &mut self.kept, missing);
         let Some(received) = arrived(waits, received)? else { return Ok(false) };
         self.has_progressed = true;

@@ -1,6 +1,7 @@
 //! Calls that wait: a request is sent, and the caller waits until it is answered.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
 use larder_store::{Answer, Error, Result};
@@ -18,6 +19,9 @@ const ROOM_LEN: usize = 64 * 1024;
 
 /// The part of it for a value of which the rest is read straight to where the caller wants it.
 const ROOM_FOR_VALUE: usize = 20 * 1024;
+
+/// The most requests of a batch that are outstanding on a link.
+const WINDOW: usize = 1000;
 
 /// More bytes than the end of any value has.
 const TAIL_LEN: usize = 8;
@@ -37,6 +41,22 @@ fn with_room<T>(wait: impl FnOnce(&mut [u8]) -> T) -> T {
     let result = wait(&mut room);
     let _ = ROOM.try_with(|kept| kept.set(room));
     result
+}
+
+/// Carries out a read of a session with these links, which may take several requests, within the time that reads have.
+#[inline]
+pub(crate) fn in_time<S, P: Peer, T>(
+    session: &mut S,
+    links: impl Fn(&mut S) -> &mut Links<P>,
+    read: impl FnOnce(&mut S) -> T,
+) -> T {
+    if !links(session).begin_read() {
+        return read(session);
+    }
+    // The time of a read ends with it, also where a callback of its caller panics.
+    let result = catch_unwind(AssertUnwindSafe(|| read(session)));
+    links(session).begin(None);
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Requests whose caller waits for all answers, each known by a number.
@@ -62,8 +82,8 @@ impl<P: Peer> Links<P> {
     /// Sends the requests of a batch with these numbers, and passes on the answers as they come. On a link that fails nothing more is
     /// sent, and the others go on. The links that have failed, each with its error.
     ///
-    /// Neither side ever waits for the other to read: answers are read while requests are sent. Of large values none is copied,
-    /// and other requests take little memory before they are sent.
+    /// Neither side ever waits for the other to read: where a node takes no more, answers are read. Requests and answers take little
+    /// memory: only so many are outstanding, and of a large value none is copied.
     pub(crate) fn call_each(
         &mut self,
         numbers: impl Iterator<Item = usize>,
@@ -75,9 +95,12 @@ impl<P: Peer> Links<P> {
             let link = batch.link_of(i);
             if batch.value_len(i) > LONGEST_COPIED {
                 self.collect(|links| !links.all[link].is_waiting(), batch, &mut failed);
-            } else if self.unsent_bytes() > MANY {
+            } else if self.unsent_bytes() > MANY || self.all[link].n_waiting() >= WINDOW {
                 self.flush();
-                self.collect(|links| links.unsent_bytes() <= MANY, batch, &mut failed);
+                let has_room = |links: &Self| {
+                    links.unsent_bytes() <= MANY && links.all[link].n_waiting() < WINDOW / 2
+                };
+                self.collect(has_room, batch, &mut failed);
             }
             if failed.iter().any(|(failed, _)| *failed == link) {
                 continue;
@@ -102,7 +125,7 @@ impl<P: Peer> Links<P> {
         failed: &mut Vec<(usize, Error)>,
     ) {
         with_room(|room| {
-            while !is_enough(self) {
+            while !is_enough(self) && self.n_outstanding() > 0 {
                 self.wait(room, &mut |i, answer| {
                     if let Err(error) = batch.answered(i, answer) {
                         let link = batch.link_of(i);
@@ -147,7 +170,7 @@ impl<P: Peer> Links<P> {
     /// Begins a read, which may take several requests: all answers are due after the time that reads have. `false` if this is a
     /// part of a read that has begun, or reads are not bounded.
     #[inline]
-    pub(crate) fn begin_read(&mut self) -> bool {
+    fn begin_read(&mut self) -> bool {
         match self.patience {
             Patience { longest_read: Some(longest), deadline: None, .. } => {
                 self.begin(Some(Instant::now() + longest));
@@ -155,12 +178,6 @@ impl<P: Peer> Links<P> {
             }
             _ => false,
         }
-    }
-
-    /// Ends a read that has begun.
-    #[inline]
-    pub(crate) fn end_read(&mut self) {
-        self.begin(None);
     }
 
     fn begin(&mut self, deadline: Option<Instant>) {
@@ -216,11 +233,16 @@ impl<P: Peer> Links<P> {
             self.all.iter_mut().for_each(Link::drop_connection);
             self.batches = Batches::default();
         }
+        // A call that failed may have left the answer to a part of it.
+        for link in &mut self.all {
+            link.peer.replies().clear();
+        }
     }
 
     /// Closes a connection on which nothing is outstanding.
     pub(crate) fn close(&mut self, link: usize) {
         self.all[link].close();
+        self.all[link].error = None;
     }
 }
 
@@ -269,7 +291,7 @@ impl<P: Peer> Link<P> {
                 Read::Last(len) => {
                     self.outstanding.clear();
                     if len < input.len() {
-                        // The next request is told.
+                        // The next request gets this error.
                         self.error = Some(self.peer.unasked(&input[len..]));
                         self.close();
                     }

@@ -12,7 +12,7 @@ use super::routing::doubt_in;
 use crate::pipelined::{self, Link, Links};
 
 /// One kind of request of a batch.
-pub(super) trait Batch {
+pub(super) trait BatchRequests {
     /// The command that each request is.
     const COMMAND: &'static str;
 
@@ -45,7 +45,7 @@ impl RedisClient {
     pub(super) fn call_each(
         &mut self,
         indices: impl Iterator<Item = usize>,
-        batch: &impl Batch,
+        batch: &impl BatchRequests,
         replied: &mut Replied<'_>,
     ) -> Result<()> {
         self.begin_call()?;
@@ -57,7 +57,7 @@ impl RedisClient {
     }
 }
 
-impl<B: Batch> pipelined::Batch<NodePeer> for Sending<'_, '_, B> {
+impl<B: BatchRequests> pipelined::Batch<NodePeer> for Sending<'_, '_, B> {
     fn link_of(&self, i: usize) -> usize {
         self.link_of[self.layout.owner_of(self.layout.slot_of(self.batch.key(i)))]
     }

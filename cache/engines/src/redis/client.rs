@@ -93,6 +93,14 @@ impl RedisClient {
         }
         self.layout = layout;
         self.doubts.forget();
+        // Nothing is outstanding between two requests of a caller that waits.
+        if self.waits && self.links.len() > self.link_of.len() {
+            for link in 0..self.links.len() {
+                if !self.link_of.contains(&link) {
+                    self.links.close(link);
+                }
+            }
+        }
     }
 
     /// Asks for the layout of the cluster again, where it may have changed.
@@ -111,7 +119,7 @@ impl RedisClient {
 
     /// Asks for the layout of the cluster again.
     pub(super) fn renew_for(&mut self, doubt: Doubt) -> Result<()> {
-        let layout = self.shared.renewed(&self.layout, doubt)?;
+        let layout = self.shared.renewed(&self.layout, doubt, || self.links.time_left())?;
         self.follow(layout);
         Ok(())
     }

@@ -55,7 +55,7 @@ pub(super) struct RedisConfig {
     pub(super) insecure: bool,
     /// The number of the database, where the URL has no path for it.
     pub(super) db: u32,
-    /// The version of the protocol: `2`, or `3`, which came with Redis 6. Larder asks both for the same.
+    /// The version of the protocol: `2`, or `3`, which came with Redis 6. Larder does the same by both.
     pub(super) resp: Resp,
     /// `session` keeps connections; `operation` opens a connection for every operation and closes it afterwards.
     pub(super) connect: Connect,

@@ -2,9 +2,10 @@
 //! are no calls of a session.
 
 use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use larder_protocol::resp::{ParsedValue, Value, parse_value};
+use larder_protocol::resp::{ParsedValue, ServerError, Value, parse_value};
 use larder_store::Result;
 
 use super::address::{Hello, Login, Node};
@@ -12,7 +13,7 @@ use super::config::Resp;
 use super::request::add;
 use super::{SCHEME, errors};
 use crate::decimal::Digits;
-use crate::socket::Socket;
+use crate::socket::{Socket, wait_for_input};
 use larder_host::destination::Destination;
 
 /// The bytes that are read at once.
@@ -36,17 +37,30 @@ pub(super) struct Dialogue {
 impl Node {
     /// Opens a connection and greets the node.
     pub(super) fn connect(&self, timeout: Duration) -> Result<Socket> {
-        Dialogue::open(self, timeout)?.into_socket()
+        Dialogue::begin(self, timeout, false)?.into_socket()
     }
 }
 
 impl Dialogue {
-    /// Opens a connection, logs in, and chooses the database.
+    /// Opens a connection, logs in, and chooses the database. A server that speaks without TLS where it should not is named.
     pub(super) fn open(node: &Node, timeout: Duration) -> Result<Self> {
-        let socket = dial(node, timeout)?;
-        let node = node.clone();
-        let mut dialogue = Self { node, socket, timeout, input: Vec::new(), n_read: 0 };
+        Self::begin(node, timeout, true)
+    }
+
+    /// All of it takes no longer than the timeout.
+    fn begin(node: &Node, timeout: Duration, asks: bool) -> Result<Self> {
+        let failed = |error: io::Error| errors::failed(node, timeout, &error);
+        let start = Instant::now();
+        let socket = dial(node, timeout, asks)?;
+        let left = timeout.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Err(failed(ErrorKind::TimedOut.into()));
+        }
+        let socket = socket.with_timeout(left).map_err(failed)?;
+        let mut dialogue =
+            Self { node: node.clone(), socket, timeout, input: Vec::new(), n_read: 0 };
         dialogue.greet()?;
+        dialogue.socket = dialogue.socket.with_timeout(timeout).map_err(failed)?;
         Ok(dialogue)
     }
 
@@ -89,10 +103,36 @@ impl Dialogue {
         for command in commands {
             match (command, self.receive(command)?) {
                 (_, Value::Okay) | ("HELLO", Value::Array(_)) => {}
+                ("AUTH", Value::Error(error)) if knows_no_users(&error) => {
+                    return self.greet_by_password();
+                }
                 (_, Value::Error(error)) => {
                     return Err(errors::refused_greeting(&self.node, command, &error));
                 }
                 (_, other) => return Err(errors::unexpected(&self.node, command, &other)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Logs in once more, at a server before version 6, which knows a password and no users.
+    fn greet_by_password(&mut self) -> Result<()> {
+        let Hello { login, db, .. } = self.node.hello().clone();
+        let Some(Login { password, .. }) = login else { return Ok(()) };
+        let db = Digits::new(db.into());
+        let mut steps = vec![("AUTH", vec![&b"AUTH"[..], password.as_bytes()])];
+        if db.as_bytes() != b"0" {
+            // The first was refused, because there was no login before it.
+            self.receive("SELECT")?;
+            steps.push(("SELECT", vec![b"SELECT", db.as_bytes()]));
+        }
+        for (command, words) in steps {
+            match self.ask(command, &words)? {
+                Value::Okay => {}
+                Value::Error(error) => {
+                    return Err(errors::refused_greeting(&self.node, command, &error));
+                }
+                other => return Err(errors::unexpected(&self.node, command, &other)),
             }
         }
         Ok(())
@@ -154,29 +194,32 @@ impl Dialogue {
     }
 }
 
-/// Opens a connection. A server without TLS would be silent: it waits for the end of a line, which never comes.
-fn dial(node: &Node, timeout: Duration) -> Result<Socket> {
-    let start = Instant::now();
+/// Opens a connection. A server without TLS would be silent: it waits for the end of a line, which never comes. So with `asks`, one
+/// that is silent for a while is asked beside that whether it speaks without.
+fn dial(node: &Node, timeout: Duration, asks: bool) -> Result<Socket> {
     let address = node.reached_at().destination(SCHEME)?;
-    let connect = |within: Duration| {
-        Socket::connect(&address, node.encryption(), within)?.with_timeout(timeout)
+    let mut speaks_without = false;
+    let gives_up = |socket: BorrowedFd<'_>| {
+        let silence = timeout.min(SILENCE);
+        speaks_without =
+            asks && !wait_for_input(socket, silence)? && speaks_without_tls(&address, silence);
+        if speaks_without { Err(ErrorKind::InvalidData.into()) } else { Ok(()) }
     };
-    let mut connected = connect(if node.is_encrypted() { timeout.min(SILENCE) } else { timeout });
-    if node.is_encrypted() && connected.as_ref().is_err_and(is_timeout) {
-        if speaks_without_tls(&address, timeout.min(SILENCE)) {
-            return Err(errors::without_tls(node));
-        }
-        let left = timeout.saturating_sub(start.elapsed());
-        if !left.is_zero() {
-            connected = connect(left);
-        }
+    let connected = Socket::connect_unless(&address, node.encryption(), timeout, gives_up);
+    match connected {
+        Err(_) if speaks_without => Err(errors::without_tls(node)),
+        connected => connected.map_err(|error| errors::failed(node, timeout, &error)),
     }
-    connected.map_err(|error| errors::failed(node, timeout, &error))
 }
 
 /// Whether an error is that of a silence.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+/// Whether a server refuses a user with a password because it knows none.
+fn knows_no_users(error: &ServerError) -> bool {
+    error.details().contains("wrong number of arguments")
 }
 
 /// Whether a server answers on a connection that is not encrypted. It may refuse the command.

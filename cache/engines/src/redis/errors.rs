@@ -16,6 +16,9 @@ use crate::network::one_line;
 /// A message is cut to this length.
 const LONGEST: usize = 160;
 
+/// The beginning of what a server says that takes no more connections.
+const MANY_CLIENTS: &str = "max number of clients";
+
 /// The error for an error of the system. `waited` is the longest wait for an answer.
 #[cold]
 pub(super) fn failed(node: &Node, waited: Duration, error: &io::Error) -> Error {
@@ -40,6 +43,10 @@ pub(super) fn failed(node: &Node, waited: Duration, error: &io::Error) -> Error 
         _ if text.contains("invalid peer certificate") => {
             format!("{node}: {text}; name the file of its authority by `ca=`")
         }
+        // What the library of TLS says of the server's bytes.
+        _ if error.kind() == ErrorKind::InvalidData => {
+            format!("{node}: {text}; does it speak TLS?")
+        }
         _ => format!("{node}: {text}"),
     };
     unavailable(what)
@@ -61,7 +68,7 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
         "LOADING" | "BUSY" | "TRYAGAIN" => {
             Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
         }
-        "ERR" if details.starts_with("max number of clients") => {
+        "ERR" if details.starts_with(MANY_CLIENTS) => {
             Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
         }
         "CLUSTERDOWN" | "MASTERDOWN" => unavailable(format!("{node} answered: {said}")),
@@ -81,6 +88,9 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
 #[cold]
 pub(super) fn refused_greeting(node: &Node, command: &str, refusal: &ServerError) -> Error {
     match (command, refusal.code()) {
+        // The server would refuse any command now.
+        (_, "DENIED" | "LOADING" | "BUSY") => refused(node, refusal),
+        (_, "ERR") if refusal.details().starts_with(MANY_CLIENTS) => refused(node, refusal),
         ("AUTH", _) | (_, "WRONGPASS") => {
             unavailable(format!("{node} refused the user or the password"))
         }

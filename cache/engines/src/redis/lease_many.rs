@@ -8,7 +8,7 @@ use larder_store::{End, Fill, Leased, Leases, Result, SetOutcome, Token};
 
 use super::address::Node;
 use super::arguments::whole_millis;
-use super::batch::Batch;
+use super::batch::BatchRequests;
 use super::errors;
 use super::lease_id::Id;
 use super::leases::{Filled, LeaseAsk, lease_id_of, leased};
@@ -32,7 +32,7 @@ pub(super) struct Asks<'a> {
     pub(super) shared: Arc<Shared>,
 }
 
-impl Batch for Asks<'_> {
+impl BatchRequests for Asks<'_> {
     const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
@@ -72,7 +72,7 @@ pub(super) struct Fills<'a> {
     pub(super) filled: Vec<Option<Filled<'a>>>,
 }
 
-impl Batch for Fills<'_> {
+impl BatchRequests for Fills<'_> {
     const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
@@ -109,7 +109,7 @@ impl Writes for Fills<'_> {
 #[derive(Debug)]
 pub(super) struct Releases<'a>(pub(super) &'a [(&'a [u8], Token)]);
 
-impl Batch for Releases<'_> {
+impl BatchRequests for Releases<'_> {
     const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
@@ -152,7 +152,7 @@ impl Ends<'_> {
     }
 }
 
-impl Batch for Ends<'_> {
+impl BatchRequests for Ends<'_> {
     const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {

@@ -1,10 +1,10 @@
 //! Many keys at once: one request for each node.
 
-use larder_protocol::resp::Value;
+use larder_protocol::resp::{MAX_ARRAY_LEN, Value};
 use larder_store::counters::Requests;
 use larder_store::{Answer, Error, Meta, Result, Session as _};
 
-use super::batch::Batch;
+use super::batch::BatchRequests;
 use super::client::{KeyPlace, RedisClient};
 use super::errors;
 use super::outstanding::{Doubts, NodePeer, SentRequest};
@@ -21,7 +21,7 @@ type Hit<'a> = dyn FnMut(usize, &[u8], Meta) + 'a;
 /// Keys that are read with their remaining TTLs, each by a script.
 struct ReadsWithTtl<'a>(&'a [&'a [u8]]);
 
-impl Batch for ReadsWithTtl<'_> {
+impl BatchRequests for ReadsWithTtl<'_> {
     const COMMAND: &'static str = "EVALSHA";
 
     fn key(&self, i: usize) -> &[u8] {
@@ -97,7 +97,8 @@ impl RedisClient {
             self.places.sort_unstable();
         }
         let Self { links, places, requests, doubts, .. } = self;
-        let groups: Vec<_> = places.chunk_by(KeyPlace::shares_command).collect();
+        let of_slots = places.chunk_by(KeyPlace::shares_command);
+        let groups: Vec<_> = of_slots.flat_map(|group| group.chunks(MAX_ARRAY_LEN)).collect();
         let numbers = 0..groups.len();
         let (alone, refused) = (Vec::new(), None);
         let mut reading = Reads { keys, groups, doubts, requests, hit, alone, refused };

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use larder_protocol::resp::MAX_ARRAY_LEN;
 use larder_store::{Answered, Delta, Initial, Pipeline, Put, Result, SetMode, SetOptions, Watch};
 
 use super::arguments::{Counting, SetTail, whole_millis};
@@ -44,7 +45,8 @@ impl RedisClient {
     fn get_by_slots(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
         self.open_places(keys.iter().copied())?;
         self.places.sort_unstable();
-        for group in self.places.chunk_by(KeyPlace::shares_command) {
+        let of_slots = self.places.chunk_by(KeyPlace::shares_command);
+        for group in of_slots.flat_map(|group| group.chunks(MAX_ARRAY_LEN)) {
             let link = self.links.part(group[0].link);
             begin(link.output(), 1 + group.len());
             add_argument(link.output(), b"MGET");
@@ -79,7 +81,8 @@ impl Pipeline for RedisClient {
 
     fn get_many(&mut self, id: usize, keys: &[&[u8]]) -> Result<()> {
         keys.iter().try_for_each(|key| self.shared.check(key))?;
-        let Some(first) = keys.first().filter(|_| !self.layout.is_cluster()) else {
+        let Some(first) = keys.first().filter(|_| is_one_command(self.layout.is_cluster(), keys))
+        else {
             return self.get_by_slots(id, keys);
         };
         let n_keys = u32::try_from(keys.len()).unwrap_or(u32::MAX);
@@ -188,6 +191,11 @@ impl Pipeline for RedisClient {
     fn expire(&mut self, answered: &mut Answered<'_>) {
         self.links.expire(answered);
     }
+}
+
+/// Whether one node takes these keys in one command.
+fn is_one_command(is_cluster: bool, keys: &[&[u8]]) -> bool {
+    !is_cluster && keys.len() <= MAX_ARRAY_LEN
 }
 
 impl Shared {

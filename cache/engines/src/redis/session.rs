@@ -23,7 +23,7 @@ use super::scripts::{self, Script};
 use super::shared::Shared;
 use super::write_many::{Deletes, Sets};
 use crate::decimal::Digits;
-use crate::pipelined::Link;
+use crate::pipelined::{self, Link};
 
 /// A connection to each node, opened when it is first needed and again after an error.
 #[derive(Debug)]
@@ -46,12 +46,7 @@ impl RedisSession {
 
     /// Carries out a read, which may take several requests, within the time that reads have.
     pub(super) fn in_time<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let is_begun = self.client.links.begin_read();
-        let result = read(self);
-        if is_begun {
-            self.client.links.end_read();
-        }
-        result
+        pipelined::in_time(self, |session| &mut session.client.links, read)
     }
 
     /// Sends a command to the node that has `key`. A refusal is an error.

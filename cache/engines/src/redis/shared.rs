@@ -52,15 +52,20 @@ impl Shared {
     }
 
     /// A layout newer than `old`: the layout that another session has found meanwhile, or else the report of the first
-    /// node that answers.
-    pub(super) fn renewed(&self, old: &Layout, doubt: Doubt) -> Result<Arc<Layout>> {
+    /// node that answers within the time that is left.
+    pub(super) fn renewed(
+        &self,
+        old: &Layout,
+        doubt: Doubt,
+        time_left: impl Fn() -> Duration,
+    ) -> Result<Arc<Layout>> {
         let known = self.layout();
         if !known.is_as_reported(old) {
             return Ok(known);
         }
         let mut first_error = None;
         for node in old.sources(&self.seeds, doubt) {
-            match ask_layout(&node, &self.greeting, self.terms.timeout) {
+            match ask_layout(&node, &self.greeting, time_left()) {
                 Ok(renewed) => {
                     let renewed = Arc::new(renewed);
                     *self.lock_layout() = Arc::clone(&renewed);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use larder_protocol::MAX_VALUE_LEN;
 use larder_store::{
     Capabilities, Catalog, Channel, ChannelKind, Durability, Error, Ownership, Reach, Result,
     Session, Stats, Store, StoreInfo, StoreUrl, Waits,
@@ -114,7 +115,8 @@ fn longest_string(introspections: &[Result<Introspection>]) -> usize {
     let answering = introspections.iter().flatten();
     let limits = answering
         .filter_map(|introspection| introspection.setting("proto-max-bulk-len")?.parse().ok());
-    limits.min().unwrap_or(LONGEST_STRING)
+    // Longer answers are not read.
+    limits.min().unwrap_or(LONGEST_STRING).min(MAX_VALUE_LEN)
 }
 
 /// An open server or cluster.

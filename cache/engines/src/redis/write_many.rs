@@ -4,7 +4,7 @@ use larder_protocol::resp::Value;
 use larder_store::{Put, Result, SetMode, SetOutcome};
 
 use super::address::Node;
-use super::batch::Batch;
+use super::batch::BatchRequests;
 use super::errors;
 use super::outstanding::NodePeer;
 use super::pipeline::add_set;
@@ -14,7 +14,7 @@ use super::session::RedisSession;
 use crate::pipelined::Link;
 
 /// One kind of write of a batch.
-pub(super) trait Writes: Batch {
+pub(super) trait Writes: BatchRequests {
     /// The outcome of one of them.
     type Outcome;
 
@@ -66,7 +66,7 @@ impl RedisSession {
 /// The entries of a batch that are to be stored.
 pub(super) struct Sets<'a>(pub(super) &'a [Put<'a>]);
 
-impl Batch for Sets<'_> {
+impl BatchRequests for Sets<'_> {
     const COMMAND: &'static str = "SET";
 
     fn key(&self, i: usize) -> &[u8] {
@@ -106,7 +106,7 @@ impl Writes for Sets<'_> {
 /// The keys of a batch that are to be removed.
 pub(super) struct Deletes<'a>(pub(super) &'a [&'a [u8]]);
 
-impl Batch for Deletes<'_> {
+impl BatchRequests for Deletes<'_> {
     const COMMAND: &'static str = "DEL";
 
     fn key(&self, i: usize) -> &[u8] {

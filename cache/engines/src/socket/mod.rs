@@ -18,6 +18,8 @@ use larder_host::destination::Destination;
 
 use deadline::Deadlines;
 pub(crate) use system::wait_for_any;
+#[cfg(feature = "redis")]
+pub(crate) use system::wait_for_input;
 pub(crate) use tls::Encryption;
 use tls::Tls;
 
@@ -39,8 +41,20 @@ impl Socket {
         encryption: Option<&Encryption>,
         timeout: Duration,
     ) -> io::Result<Self> {
+        Self::connect_unless(address, encryption, timeout, |_| Ok(()))
+    }
+
+    /// The same, but an error of `gives_up` ends the greeting of an encrypted connection. It is asked once, when the server is to
+    /// answer.
+    pub(crate) fn connect_unless(
+        address: &Destination,
+        encryption: Option<&Encryption>,
+        timeout: Duration,
+        gives_up: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let fd = open(address, timeout)?;
-        let tls = encryption.map(|encryption| Tls::greet(fd.as_fd(), encryption)).transpose()?;
+        let greet = |encryption| Tls::greet(fd.as_fd(), encryption, gives_up);
+        let tls = encryption.map(greet).transpose()?;
         Ok(Self { fd, tls: tls.map(Box::new), deadlines: None })
     }
 
@@ -143,10 +157,22 @@ impl Socket {
         buffer: &mut Vec<u8>,
         len: usize,
     ) -> io::Result<usize> {
-        match &mut self.tls {
-            None => system::receive_onto(self.fd.as_fd(), waits, buffer, len),
-            Some(tls) => tls.receive_onto(self.fd.as_fd(), waits, buffer, len),
+        let (socket, tls) = (self.fd.as_fd(), &mut self.tls);
+        let mut receive = |waits| match tls {
+            None => system::receive_onto(socket, waits, buffer, len),
+            Some(tls) => tls.receive_onto(socket, waits, buffer, len),
+        };
+        match self.deadlines.as_mut().filter(|_| waits) {
+            None => receive(waits),
+            Some(deadlines) => deadlines.receive(socket, receive),
         }
+    }
+
+    /// The part of this many bytes that is read at once onto others. The library of TLS writes only to memory that is filled, so of an
+    /// encrypted value no more is filled than may have arrived.
+    #[inline]
+    pub(crate) fn step(&self, len: usize) -> usize {
+        if self.tls.is_some() { len.min(tls::STEP) } else { len }
     }
 
     /// Waits for `len` bytes, which are appended to `value`, and for a full `tail` behind them.
@@ -161,26 +187,13 @@ impl Socket {
         }
         let end = value.len() + len;
         while value.len() < end {
-            self.wait_onto(value, end - value.len())?;
+            self.receive_onto(true, value, self.step(end - value.len()))?;
         }
         let mut received = 0;
         while received < tail.len() {
             received += self.receive(true, &mut tail[received..])?;
         }
         Ok(())
-    }
-
-    /// Waits for some bytes, at most `len`, which go behind those of `buffer`.
-    fn wait_onto(&mut self, buffer: &mut Vec<u8>, len: usize) -> io::Result<usize> {
-        let (socket, tls) = (self.fd.as_fd(), &mut self.tls);
-        let mut receive = |waits| match tls {
-            None => system::receive_onto(socket, waits, buffer, len),
-            Some(tls) => tls.receive_onto(socket, waits, buffer, len),
-        };
-        match &mut self.deadlines {
-            None => receive(true),
-            Some(deadlines) => deadlines.receive(socket, receive),
-        }
     }
 
     /// Whether received bytes may be left although the system has none.
@@ -200,13 +213,21 @@ impl Socket {
     }
 }
 
-/// Opens a connection whose calls wait no longer than the timeout.
+/// Opens a connection within the timeout, which then is that of its calls.
 fn open(address: &Destination, timeout: Duration) -> io::Result<OwnedFd> {
+    if timeout.is_zero() {
+        return Err(ErrorKind::TimedOut.into());
+    }
     match address {
         Destination::Tcp(addresses) => {
             let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
+            let start = Instant::now();
             for address in addresses {
-                match TcpStream::connect_timeout(address, timeout) {
+                let left = timeout.saturating_sub(start.elapsed());
+                if left.is_zero() {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                match TcpStream::connect_timeout(address, left) {
                     Ok(stream) => {
                         stream.set_nodelay(true)?;
                         stream.set_read_timeout(Some(timeout))?;

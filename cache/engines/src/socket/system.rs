@@ -124,7 +124,7 @@ pub(crate) fn wait_for_any(sockets: &mut [libc::pollfd], timeout: Duration) -> b
 }
 
 /// Waits until bytes have arrived, or the connection has ended. `false` if neither happened in this time.
-pub(super) fn wait_for_input(socket: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
+pub(crate) fn wait_for_input(socket: BorrowedFd<'_>, time: Duration) -> io::Result<bool> {
     let mut watched = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let n_ready = poll(time, |left| {
         let left = libc::timespec {

@@ -12,6 +12,9 @@ use super::system;
 /// The encrypted bytes that are read at once. The library would ask the system for a quarter of a record at a time.
 const CIPHER_LEN: usize = 16 * 1024;
 
+/// The most bytes that are decrypted at once onto others.
+pub(super) const STEP: usize = 64 * 1024;
+
 /// The terms of encrypted connections to a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Encryption {
@@ -37,7 +40,11 @@ pub(super) struct Tls {
 
 impl Tls {
     /// Greets the server, and waits for its certificate.
-    pub(super) fn greet(socket: BorrowedFd<'_>, encryption: &Encryption) -> io::Result<Self> {
+    pub(super) fn greet(
+        socket: BorrowedFd<'_>,
+        encryption: &Encryption,
+        gives_up: impl FnOnce(BorrowedFd<'_>) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let (config, name) = (Arc::clone(&encryption.config), encryption.name.clone());
         let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut tls = Self {
@@ -48,6 +55,8 @@ impl Tls {
             may_have_more: true,
             held_bytes: 0,
         };
+        tls.send_held(socket, true)?;
+        gives_up(socket)?;
         while tls.connection.is_handshaking() {
             if tls.connection.wants_write() {
                 tls.send_held(socket, true)?;

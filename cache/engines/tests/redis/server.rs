@@ -39,6 +39,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("incr_counts_as_memcached_does", incr_counts_as_memcached_does),
         trial("another_type_under_a_key_is_named", another_type_is_named),
         trial("other_schemes_mean_the_same_engine", other_schemes),
+        trial("a_forgotten_script_is_brought_again", a_forgotten_script),
         trial("both_versions_of_the_protocol_mean_the_same", both_versions),
     ]
 }
@@ -68,7 +69,7 @@ fn values_of_all_lengths() {
         let store = open(url);
         assert_eq!(store.capabilities().max_value_len, Some(512 << 20));
         let session = &mut *store.session().unwrap();
-        // Lengths around the limits of a read by the library, of the copy in a request and of a socket.
+        // Lengths around the limits of a read, of the copy in a request and of a socket.
         for len in [0, 1, 8180, 8192, 16_384, 131_072, 131_073, 1 << 20, 30 << 20] {
             set(session, "key", &bytes(len));
             assert!(get(session, "key") == Some(bytes(len)), "{len} bytes at {url}");
@@ -591,4 +592,33 @@ fn both_versions() {
     let message =
         failure(try_open(&format!("redis://127.0.0.1:{}?resp=3", old.port())), "protocol");
     assert!(message.contains("unknown command 'HELLO'; leave out `resp=3`"), "{message}");
+}
+
+fn a_forgotten_script() {
+    let (_server, port) = redis_server(0, &[]);
+    let link = &mut stranger(&format!("127.0.0.1:{port}"));
+    for option in ["", "?ttl_left=on"] {
+        let store = open(&format!("redis://127.0.0.1:{port}{option}"));
+        let session = &mut *store.session().unwrap();
+        for round in 1..=3 {
+            set(session, "n", b"5");
+            assert_eq!(session.incr(b"n", Delta::Up(1), None).unwrap().map(|n| n.number), Some(6));
+            ask::<()>(link, "SCRIPT FLUSH");
+            let mut hits = Vec::new();
+            let keys: [&[u8]; 2] = [b"n", b"n"];
+            session.get_many(&keys, &mut |i, value, _| hits.push((i, value.to_vec()))).unwrap();
+            hits.sort();
+            assert_eq!(hits, [(0, b"6".to_vec()), (1, b"6".to_vec())], "{option}, {round}");
+            ask::<()>(link, "SCRIPT FLUSH");
+            let append = SetOptions { mode: SetMode::Append, ..SetOptions::default() };
+            let put = |value| Put { key: b"n", value, options: append };
+            let mut n_stored = 0;
+            session
+                .set_many(&[put(b"7"), put(b"8")], &mut |_, outcome| {
+                    n_stored += usize::from(outcome.unwrap().is_stored());
+                })
+                .unwrap();
+            assert_eq!((n_stored, get(session, "n")), (2, Some(b"678".to_vec())));
+        }
+    }
 }

@@ -39,6 +39,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         without_server("a_silent_node_is_asked_for_the_slots_last", a_silent_node_is_asked_last),
         without_server("asking_for_the_slots_holds_up_no_other_session", asking_for_the_slots),
         without_server("an_old_server_tells_less", an_old_server_tells_less),
+        without_server("an_old_server_knows_no_users", an_old_server_knows_no_users),
+        without_server("a_refused_greeting_is_named", a_refused_greeting_is_named),
+        without_server("what_a_lost_call_left_is_no_answer_to_another", a_lost_call),
     ]
 }
 
@@ -472,4 +475,70 @@ fn an_old_server_tells_less() {
     let stats = store.stats().unwrap();
     assert_eq!((stats.hits, stats.bytes, stats.capacity_bytes), (None, None, None));
     assert_eq!(get(&mut *store.session().unwrap(), "key"), None);
+}
+
+fn an_old_server_knows_no_users() {
+    let has_login = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&has_login);
+    let peer = answering(move |words| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["AUTH", "secret"] => {
+                counter.fetch_add(1, Ordering::SeqCst);
+                b"+OK\r\n".to_vec()
+            }
+            ["AUTH", ..] => b"-ERR wrong number of arguments for 'auth' command\r\n".to_vec(),
+            ["SELECT", _] if counter.load(Ordering::SeqCst) == 0 => {
+                b"-NOAUTH Authentication required.\r\n".to_vec()
+            }
+            ["SELECT", "3"] => {
+                counter.fetch_sub(1, Ordering::SeqCst);
+                b"+OK\r\n".to_vec()
+            }
+            ["GET", key] => bulk(key),
+            _ => Vec::new(),
+        }
+    });
+    let store = open(&format!("redis://me:secret@127.0.0.1:{}/3", peer.port()));
+    assert_eq!(get(&mut *store.session().unwrap(), "key"), Some(b"key".to_vec()));
+    assert_eq!(has_login.load(Ordering::SeqCst), 0, "each login has its database");
+}
+
+fn a_refused_greeting_is_named() {
+    for (answer, kind, needle) in [
+        ("ERR max number of clients reached", "busy", "max number of clients reached"),
+        ("LOADING Redis is loading the dataset", "busy", "LOADING Redis"),
+        ("DENIED Redis is running in protected mode", "protocol", "DENIED Redis"),
+        ("WRONGPASS invalid pair", "unavailable", "refused the user or the password"),
+    ] {
+        let line = format!("-{answer}\r\n").into_bytes();
+        let peer = answering(move |_| line.clone());
+        for resp in [2, 3] {
+            let url = format!("redis://me:secret@127.0.0.1:{}?resp={resp}", peer.port());
+            let message = failure(try_open(&url), kind);
+            assert!(message.contains(needle), "{url}: {message}");
+        }
+    }
+}
+
+/// A node that answers `ASKING` and then says no more leaves half of an answer. The next call has another.
+fn a_lost_call() {
+    let ports: Arc<OnceLock<[u16; 2]>> = Arc::default();
+    let known = Arc::clone(&ports);
+    let (url, nodes) = two_nodes(move |words| match (words[0].as_str(), words.get(1)) {
+        ("ASKING", _) => b"+OK\r\n".to_vec(),
+        // `foo` is on its way from the second node to the first.
+        ("GET", Some(key)) if key == "foo" => {
+            format!("-ASK 12182 127.0.0.1:{}\r\n", known.get().unwrap()[0]).into_bytes()
+        }
+        _ => Vec::new(),
+    });
+    ports.set(nodes.each_ref().map(Peer::port)).unwrap();
+    let store = open(&url.replace("10s", "1s"));
+    let session = &mut *store.session().unwrap();
+    // The first node sends `foo` on to itself, and is silent in the end.
+    assert!(session.get(b"foo", &mut Vec::new()).is_err());
+    let put = Put { key: b"bar", value: b"value", options: SetOptions::default() };
+    let written = session.set_many(&[put], &mut |_, outcome| panic!("{outcome:?}"));
+    failure(written, "timeout");
 }

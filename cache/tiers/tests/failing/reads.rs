@@ -87,7 +87,9 @@ pub(super) fn refused() {
 
 /// Encrypted connections, and those of another client.
 pub(super) fn frozen_others() {
-    for (far, option) in [("memcacheds:", ""), ("redis:", ""), ("redis:", "&ttl_left=on")] {
+    for (far, option) in
+        [("memcacheds:", ""), ("rediss:", ""), ("redis:", ""), ("redis:", "&ttl_left=on")]
+    {
         let far = format!("{far}?timeout=1h&breaker=off{option}");
         let store = open(&format!("tiered:memory:?size=1m|{far}|?soft_timeout=50ms"));
         let pid = store.info().server_pids[0];

@@ -4,10 +4,11 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
+use std::time::Duration;
 
 use larder_store::{Answer, Answered, Result};
 
-use super::super::{Batch, Links};
+use super::super::{Batch, Links, in_time};
 use super::{Letters, SentRequest, TIMEOUT, scene, show};
 
 /// Links of a caller that waits, and the server's end of the only one, once it is open.
@@ -17,10 +18,14 @@ struct Call {
 }
 
 fn call() -> Call {
+    call_within(TIMEOUT)
+}
+
+fn call_within(timeout: Duration) -> Call {
     let mut scene = scene(1);
     let address = scene.listeners[0].local_addr().unwrap();
     let peer = Letters::at(larder_host::destination::Destination::Tcp(vec![address]));
-    Call { links: Links::for_calls([peer], TIMEOUT), listener: scene.listeners.remove(0) }
+    Call { links: Links::for_calls([peer], timeout), listener: scene.listeners.remove(0) }
 }
 
 impl Call {
@@ -102,7 +107,7 @@ fn a_value_that_does_not_come_to_its_end_leaves_nothing_behind() {
 }
 
 #[test]
-fn bytes_that_no_request_asked_for_are_told_to_the_next() {
+fn bytes_that_no_request_asked_for_are_the_error_of_the_next() {
     let mut call = call();
     call.get().unwrap();
     call.accept().write_all(b"%1\nb;%1\nc;").unwrap();
@@ -261,7 +266,7 @@ fn a_batch_goes_on_where_a_node_fails_and_waits_for_no_reader() {
         let address = scene.listeners[link].local_addr().unwrap();
         Letters::at(larder_host::destination::Destination::Tcp(vec![address]))
     };
-    let mut links = Links::for_calls([address(0), address(1)], std::time::Duration::from_mins(1));
+    let mut links = Links::for_calls([address(0), address(1)], Duration::from_mins(1));
     links.opened(0).unwrap();
     links.opened(1).unwrap();
     // Answers that are longer than the requests fill all buffers between the two.
@@ -282,4 +287,84 @@ fn a_batch_goes_on_where_a_node_fails_and_waits_for_no_reader() {
     assert_eq!(["100000 bytes", "refused", "own", " a"].map(count), [100, 100, 100, 50]);
     assert!(values.most_unsent < 300_000, "{} bytes wait in memory", values.most_unsent);
     assert_eq!(links.n_outstanding(), 0);
+}
+
+#[test]
+fn a_read_has_its_whole_time_whatever_way_its_value_takes() {
+    let longest = Duration::from_secs(6);
+    for in_batch in [false, true] {
+        let mut call = call_within(Duration::from_mins(5));
+        call.links.set_longest_read(Some(longest));
+        call.links.opened(0).unwrap();
+        let mut server = call.accept();
+        let sender = thread::spawn(move || {
+            // The head by itself, so that the rest goes to memory of the link.
+            server.write_all(b"%100000").unwrap();
+            thread::sleep(Duration::from_millis(50));
+            server.write_all(b"\nabc").unwrap();
+            // Longer than the kernel waits by itself.
+            thread::sleep(longest / 2 + Duration::from_millis(200));
+            server.write_all(&vec![b'x'; 99_997]).unwrap();
+            server.write_all(b";").unwrap();
+            server
+        });
+        let told = in_time(
+            &mut call,
+            |call| &mut call.links,
+            |call| {
+                let mut told = String::new();
+                if in_batch {
+                    let amid = &mut Amid(&mut |id, answer| told = show(id, &answer));
+                    call.links.call_each([0].into_iter(), amid);
+                } else {
+                    call.get().unwrap();
+                    told = format!("0 {} bytes", call.value().0.len() - 1);
+                }
+                told
+            },
+        );
+        assert_eq!(told, "0 100000 bytes", "in a batch: {in_batch}");
+        drop(sender.join().unwrap());
+    }
+}
+
+#[test]
+fn a_read_ends_with_its_time_although_bytes_come_again_and_again() {
+    let mut call = call_within(Duration::from_mins(5));
+    call.links.set_longest_read(Some(Duration::from_millis(200)));
+    call.links.opened(0).unwrap();
+    let mut server = call.accept();
+    thread::spawn(move || {
+        server.write_all(b"%1000000\n").unwrap();
+        while server.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let (_, told) = in_time(
+        &mut call,
+        |call| &mut call.links,
+        |call| {
+            call.get().unwrap();
+            call.value()
+        },
+    );
+    assert_eq!(told, "0 lost: TimedOut");
+}
+
+#[test]
+fn the_time_of_a_read_ends_where_its_caller_panics() {
+    let mut call = call_within(Duration::from_mins(5));
+    call.links.set_longest_read(Some(Duration::from_millis(20)));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        in_time(
+            &mut call,
+            |call| &mut call.links,
+            |_| resume_unwind(Box::new("a test panics on purpose")),
+        )
+    }));
+    assert!(panicked.is_err());
+    thread::sleep(Duration::from_millis(50));
+    call.get().unwrap();
+    call.accept().write_all(b"%1\nb;").unwrap();
+    assert_eq!(call.value(), (b"ab".to_vec(), "0 ".into()));
 }

@@ -17,9 +17,9 @@ use super::request::{
 use super::terms::Wire;
 use crate::pipelined::{Link, Links};
 
-/// The link to one node.
+/// Calls on the link to one node.
 #[derive(Debug)]
-pub(super) struct Connection<'a> {
+pub(super) struct NodeCalls<'a> {
     links: &'a mut Links<NodePeer>,
     node: usize,
 }
@@ -30,7 +30,7 @@ pub(super) enum Leasing {
     Lease { version: u64, is_won: bool, lasts: bool },
 }
 
-impl<'a> Connection<'a> {
+impl<'a> NodeCalls<'a> {
     /// The link to the node with this number, which is opened if it is not open.
     #[inline]
     pub(super) fn open(links: &'a mut Links<NodePeer>, node: usize) -> Result<Self> {
@@ -72,7 +72,7 @@ impl<'a> Connection<'a> {
     ) -> Result<Reply> {
         self.call(asked, encode)?;
         let reply = self.links.take_reply(self.node);
-        reply.ok_or_else(|| self.other())
+        reply.ok_or_else(|| self.mismatch())
     }
 
     /// The same for a value, which goes behind the bytes of `out`; an error leaves `out` as it was.
@@ -92,7 +92,7 @@ impl<'a> Connection<'a> {
 
     /// The error of an answer that is none to its request. No peer passes one on.
     #[cold]
-    fn other(&mut self) -> Error {
+    fn mismatch(&mut self) -> Error {
         errors::unasked(&self.links.peer(self.node).node, b"")
     }
 
@@ -157,7 +157,7 @@ impl<'a> Connection<'a> {
         let encode = |link: &mut Link<NodePeer>| meta::get::encode_look(link.output(), key);
         match self.call_for_reply(SentRequest::Look { id: 0 }, encode)? {
             Reply::Looked(found) => Ok(found),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Connection<'a> {
         let (wire, asked) = (self.wire(), SentRequest::Set { value_len: value.len() });
         match self.call(asked, |link| add_set(wire, link, request, value))? {
             Answer::Stored(outcome) => Ok(outcome),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -179,7 +179,7 @@ impl<'a> Connection<'a> {
         let wire = self.wire();
         match self.call(SentRequest::Delete, |link| add_delete(wire, link, key))? {
             Answer::Found(is_found) => Ok(is_found),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -207,7 +207,7 @@ impl<'a> Connection<'a> {
         let asked = SentRequest::Change { id: 0 };
         match self.call_for_reply(asked, |link| encode(link.output()))? {
             Reply::Changed(reply) => Ok(reply),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Connection<'a> {
         let encode = |link: &mut Link<NodePeer>| encode_mark_again(link.output(), key, version);
         match self.call_for_reply(asked, encode)? {
             Reply::Marked(marked, found) => Ok(version_of_its_mark(marked, found)),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -228,13 +228,13 @@ impl<'a> Connection<'a> {
         if wire == Wire::Text {
             return match self.call(SentRequest::Touch, encode)? {
                 Answer::Found(is_found) => Ok(is_found),
-                _ => Err(self.other()),
+                _ => Err(self.mismatch()),
             };
         }
         let flags = match self.call_for_reply(SentRequest::TouchClosely, encode)? {
             Reply::Touched(Some(flags)) => flags,
             Reply::Touched(None) => return Ok(false),
-            _ => return Err(self.other()),
+            _ => return Err(self.mismatch()),
         };
         if !flags.is_lease(0) {
             return Ok(true);
@@ -256,7 +256,7 @@ impl<'a> Connection<'a> {
         let (wire, change) = (self.wire(), change_of(delta, absent));
         match self.call(SentRequest::Incr, |link| add_incr(wire, link, key, &change))? {
             Answer::Counted(counted) => Ok(counted),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -272,7 +272,7 @@ impl<'a> Connection<'a> {
         let encode = |link: &mut Link<NodePeer>| text::version::encode(link.output());
         match self.call_for_reply(SentRequest::Version, encode)? {
             Reply::Version(version) => Ok(version),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 
@@ -281,7 +281,7 @@ impl<'a> Connection<'a> {
         let encode = |link: &mut Link<NodePeer>| text::stats::encode(link.output(), group);
         match self.call_for_reply(SentRequest::Stats, encode)? {
             Reply::Stats(stats) => Ok(stats),
-            _ => Err(self.other()),
+            _ => Err(self.mismatch()),
         }
     }
 }
