@@ -4,7 +4,8 @@ use larder_store::counters::Requests;
 use larder_store::{Answer, CallEnd, Error, Pass, Result, SetOutcome};
 
 use super::errors;
-use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::outstanding::{NodePeer, SentRequest};
+use super::reply::Reply;
 use super::session::MemcachedSession;
 use super::store::Shared;
 use crate::pipelined::{self, Link, Links};
@@ -145,17 +146,5 @@ where
 
     fn replied(&mut self, i: usize, reply: Reply, _: &NodePeer) {
         (self.came)(self.items[i].number, NodeAnswer::Reply(reply));
-    }
-}
-
-/// Passes on the known outcomes, in order.
-pub(super) fn report_all<T>(
-    outcomes: Vec<Option<Result<T>>>,
-    done: &mut dyn FnMut(usize, Result<T>),
-) {
-    for (i, outcome) in outcomes.into_iter().enumerate() {
-        if let Some(outcome) = outcome {
-            done(i, outcome);
-        }
     }
 }

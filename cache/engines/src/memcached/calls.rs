@@ -10,7 +10,8 @@ use larder_store::{Answer, Counted, DeleteOutcome, Delta, Error, Facts, Meta, Re
 use super::SCHEME;
 use super::answer::{Lease, Looked};
 use super::errors;
-use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::outstanding::{NodePeer, SentRequest};
+use super::reply::Reply;
 use super::request::{
     add_delete, add_get, add_get_and_touch, add_incr, add_set, add_touch, change_of,
 };

@@ -8,14 +8,15 @@ use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{Answer, Fill, Leases, Result, SetDone, SetOutcome, check_fill};
 
 use super::SCHEME;
-use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
+use super::batch::{Encoding, Item, NodeAnswer, note};
 use super::leases::{AROUND_VALUE, Right, lease_of};
 use super::limits::LONGEST_SENT;
-use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::outstanding::{NodePeer, SentRequest};
+use super::reply::Reply;
 use super::request::add_set;
 use super::session::MemcachedSession;
 use super::terms::Wire;
-use crate::pipelined::Link;
+use crate::pipelined::{Link, report_all};
 
 /// A batch of writes: for each, the outcome once it is known.
 type Outcomes = [Option<Result<SetOutcome>>];

@@ -10,14 +10,15 @@ use larder_protocol::meta::delete::DeleteReply;
 use larder_protocol::storage::{StorageMode, StorageRequest};
 use larder_store::{Answer, DeleteDone, LeaseDone, Leased, Meta, Result, SetOutcome, Token};
 
-use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
+use super::batch::{Encoding, Item, NodeAnswer, note};
 use super::calls::{Leasing, encode_mark_again, no_room_for_a_lease, version_of_its_mark};
 use super::leases::{Right, lease_of};
-use super::outstanding::{NodePeer, Reply, SentRequest};
+use super::outstanding::{NodePeer, SentRequest};
+use super::reply::Reply;
 use super::request::add_set;
 use super::session::MemcachedSession;
 use super::terms::Wire;
-use crate::pipelined::Link;
+use crate::pipelined::{Link, report_all};
 
 /// A stale entry, of which this client may get the lease.
 #[derive(Debug)]

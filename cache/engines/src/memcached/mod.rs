@@ -27,6 +27,7 @@ mod limits;
 mod managed;
 mod outstanding;
 mod pipeline;
+mod reply;
 mod request;
 mod session;
 mod store;

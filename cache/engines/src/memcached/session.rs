@@ -12,7 +12,7 @@ use larder_store::{
 };
 
 use super::SCHEME;
-use super::batch::{Encoding, Item, NodeAnswer, note, report_all};
+use super::batch::{Encoding, Item, NodeAnswer, note};
 use super::calls::NodeCalls;
 use super::limits::{LONGEST_SENT, able};
 use super::outstanding::{NodePeer, SentRequest};
@@ -20,7 +20,7 @@ use super::pipeline::MemcachedPipeline;
 use super::request::{LINE_LEN, add_delete, add_get_many, add_set, asked_of_many};
 use super::store::Shared;
 use crate::decimal::Digits;
-use crate::pipelined::{self, Link, Links};
+use crate::pipelined::{self, Link, Links, report_all};
 
 /// The most keys of a group for which memory is taken beforehand.
 const EXPECTED_KEYS: usize = 1000;

@@ -31,7 +31,7 @@ use crate::socket::Socket;
 
 pub(crate) use link::Link;
 pub(crate) use links::Links;
-pub(crate) use waiting::{Batch, in_time};
+pub(crate) use waiting::{Batch, in_time, report_all};
 
 /// The engine's part of one link.
 pub(crate) trait Peer {

@@ -78,6 +78,18 @@ pub(crate) trait Batch<P: Peer> {
     fn replied(&mut self, i: usize, reply: P::Reply, peer: &P);
 }
 
+/// Passes on the known outcomes of a batch, in order.
+pub(crate) fn report_all<T>(
+    outcomes: Vec<Option<Result<T>>>,
+    done: &mut dyn FnMut(usize, Result<T>),
+) {
+    for (i, outcome) in outcomes.into_iter().enumerate() {
+        if let Some(outcome) = outcome {
+            done(i, outcome);
+        }
+    }
+}
+
 impl<P: Peer> Links<P> {
     /// Sends the requests of a batch with these numbers, and passes on the answers as they come. On a link that fails nothing more is
     /// sent, and the others go on. The links that have failed, each with its error.
@@ -155,36 +167,6 @@ impl<P: Peer> Links<P> {
         self.wait_for_value(link, &mut Vec::new())
     }
 
-    /// Takes the last answer of the engine's own on a link.
-    pub(crate) fn take_reply(&mut self, link: usize) -> Option<P::Reply> {
-        self.all[link].peer.replies().pop().map(|(_, reply)| reply)
-    }
-
-    /// Bounds the time of reads, or no longer. The next request opens another connection, which can keep that.
-    pub(crate) fn set_longest_read(&mut self, longest: Option<Duration>) {
-        self.patience.longest_read = longest;
-        self.begin(None);
-        self.all.iter_mut().for_each(Link::drop_connection);
-    }
-
-    /// Begins a read, which may take several requests: all answers are due after the time that reads have. `false` if this is a
-    /// part of a read that has begun, or reads are not bounded.
-    #[inline]
-    fn begin_read(&mut self) -> bool {
-        match self.patience {
-            Patience { longest_read: Some(longest), deadline: None, .. } => {
-                self.begin(Some(Instant::now() + longest));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn begin(&mut self, deadline: Option<Instant>) {
-        self.patience = Patience { deadline, ..self.patience };
-        self.all.iter_mut().for_each(|link| link.begin(self.patience));
-    }
-
     /// The same, where the value of a hit goes behind the bytes of `out`.
     ///
     /// Code after a system call runs with cold caches, so the way to the answer of the only request is short.
@@ -224,6 +206,36 @@ impl<P: Peer> Links<P> {
                 }
             });
         }
+    }
+
+    /// Takes the last answer of the engine's own on a link.
+    pub(crate) fn take_reply(&mut self, link: usize) -> Option<P::Reply> {
+        self.all[link].peer.replies().pop().map(|(_, reply)| reply)
+    }
+
+    /// Bounds the time of reads, or no longer. The next request opens another connection, which can keep that.
+    pub(crate) fn set_longest_read(&mut self, longest: Option<Duration>) {
+        self.patience.longest_read = longest;
+        self.begin(None);
+        self.all.iter_mut().for_each(Link::drop_connection);
+    }
+
+    /// Begins a read, which may take several requests: all answers are due after the time that reads have. `false` if this is a
+    /// part of a read that has begun, or reads are not bounded.
+    #[inline]
+    fn begin_read(&mut self) -> bool {
+        match self.patience {
+            Patience { longest_read: Some(longest), deadline: None, .. } => {
+                self.begin(Some(Instant::now() + longest));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn begin(&mut self, deadline: Option<Instant>) {
+        self.patience = Patience { deadline, ..self.patience };
+        self.all.iter_mut().for_each(|link| link.begin(self.patience));
     }
 
     /// Forgets what is left of a call that did not come to its end, because a callback of its caller panicked.

@@ -19,8 +19,10 @@ pub(super) trait BatchRequests {
     /// The key of a request.
     fn key(&self, i: usize) -> &[u8];
 
-    /// The value that a request brings.
-    fn value(&self, i: usize) -> &[u8];
+    /// The value that a request brings, if it does.
+    fn value(&self, _: usize) -> &[u8] {
+        b""
+    }
 
     /// Adds a request, the first of the batch to its node or another.
     fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool);

@@ -72,7 +72,7 @@ pub(super) fn refused(node: &Node, refusal: &ServerError) -> Error {
             Error::Busy { engine: SCHEME, what: format!("{node} answered: {said}") }
         }
         "CLUSTERDOWN" | "MASTERDOWN" => unavailable(format!("{node} answered: {said}")),
-        "WRONGPASS" => unavailable(format!("{node} refused the user or the password")),
+        "WRONGPASS" => refused_password(node),
         "NOAUTH" => {
             unavailable(format!("{node} asks for a password; write redis://user:password@host"))
         }
@@ -91,9 +91,7 @@ pub(super) fn refused_greeting(node: &Node, command: &str, refusal: &ServerError
         // The server would refuse any command now.
         (_, "DENIED" | "LOADING" | "BUSY") => refused(node, refusal),
         (_, "ERR") if refusal.details().starts_with(MANY_CLIENTS) => refused(node, refusal),
-        ("AUTH", _) | (_, "WRONGPASS") => {
-            unavailable(format!("{node} refused the user or the password"))
-        }
+        ("AUTH", _) => refused_password(node),
         ("HELLO", "ERR" | "NOPROTO") => {
             protocol(node, &format!("{}; leave out `resp=3`", said(refusal)))
         }
@@ -174,6 +172,10 @@ pub(super) fn lost_behind(node: &Node) -> Error {
 /// A server's line, for a message.
 fn said(error: &ServerError) -> String {
     one_line(LONGEST, &error.to_string())
+}
+
+fn refused_password(node: &Node) -> Error {
+    unavailable(format!("{node} refused the user or the password"))
 }
 
 fn unavailable(what: String) -> Error {

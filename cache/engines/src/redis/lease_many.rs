@@ -39,10 +39,6 @@ impl BatchRequests for Asks<'_> {
         self.keys[i]
     }
 
-    fn value(&self, _: usize) -> &[u8] {
-        b""
-    }
-
     fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {
         let words = self.ask.words(&self.ids[i]);
         scripts::GET_OR_LEASE.add(Name::in_batch(is_first), link, self.keys[i], &words, None);
@@ -114,10 +110,6 @@ impl BatchRequests for Releases<'_> {
 
     fn key(&self, i: usize) -> &[u8] {
         self.0[i].0
-    }
-
-    fn value(&self, _: usize) -> &[u8] {
-        b""
     }
 
     fn add(&self, i: usize, link: &mut Link<NodePeer>, is_first: bool) {

@@ -28,10 +28,6 @@ impl BatchRequests for ReadsWithTtl<'_> {
         self.0[i]
     }
 
-    fn value(&self, _: usize) -> &[u8] {
-        b""
-    }
-
     fn add(&self, i: usize, link: &mut Link<NodePeer>, _: bool) {
         scripts::READ.add(Name::Hash, link, self.0[i], &[b"1"], None);
     }

@@ -11,7 +11,7 @@ use super::pipeline::add_set;
 use super::request::add;
 use super::routing::asks_for_single_keys;
 use super::session::RedisSession;
-use crate::pipelined::Link;
+use crate::pipelined::{Link, report_all};
 
 /// One kind of write of a batch.
 pub(super) trait Writes: BatchRequests {
@@ -54,11 +54,7 @@ impl RedisSession {
                 outcome => outcomes[i] = Some(outcome),
             }
         }
-        for (i, outcome) in outcomes.into_iter().enumerate() {
-            if let Some(outcome) = outcome {
-                done(i, outcome);
-            }
-        }
+        report_all(outcomes, done);
         failed.map_or(Ok(()), Err)
     }
 }
@@ -111,10 +107,6 @@ impl BatchRequests for Deletes<'_> {
 
     fn key(&self, i: usize) -> &[u8] {
         self.0[i]
-    }
-
-    fn value(&self, _: usize) -> &[u8] {
-        b""
     }
 
     fn add(&self, i: usize, link: &mut Link<NodePeer>, _: bool) {

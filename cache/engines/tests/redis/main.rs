@@ -7,6 +7,7 @@ mod killed;
 mod leases;
 mod peer;
 mod pipeline;
+mod protocol;
 mod server;
 #[path = "../session_support/mod.rs"]
 mod session_support;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         killed::trials(),
         leases::trials(),
         pipeline::trials(),
+        protocol::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     run_waiting(trials)
