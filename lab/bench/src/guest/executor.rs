@@ -11,14 +11,15 @@ use larder_report::figures::count;
 use larder_store::{Error, Result, Span, TierStats};
 
 use super::files::{self, Terms};
+use super::judge::{Judge, Record, Sources};
 use super::process::GuestProcess;
 use super::readback::Back;
-use super::reply::{Loaded, Progress, Ran, Reply};
+use super::records;
+use super::reply::{Loaded, Progress, Reply};
 use super::result::{self, Frame};
 use super::script::{Act, Script};
 use super::session::rounded_up;
 use super::store::{GuestStore, Shared};
-use super::wrong::Words;
 use crate::measure::{
     Dataset, KeyState, PhasePlan, PhaseResult, ReadBack, Scheduled, deleted, now_ns, samples,
     seconds, set_again,
@@ -124,33 +125,32 @@ impl GuestExecutor {
         // Processes that share the work end with it, and the kernel's figures of them are lost.
         let alone = (act.shares.len() == 1).then(|| self.process.pid());
         let before = alone.and_then(Scheduled::of);
-        let began_ns = now_ns();
         let longest = act.time_limit.map(|limit| limit * PAUSES + OVERTIME);
-        let Some(over) = wait_for(&mut self.process, number, longest, stop)? else {
+        let sources = sources(&self.shared, &self.script, point, state);
+        let turn = Turn { folder: &self.folder, sources, number, longest };
+        let Some((over, phase)) = turn.carry_out(&mut self.process, stop)? else {
             return Ok(None);
         };
-        over.or_failed(&self.process)?.add_to(&mut self.evictions);
-        let frame = Frame { began_ns, ended_ns: now_ns() };
-        let words = words(&self.script, point, state);
         let scheduled = alone.and_then(Scheduled::of).zip(before);
-        let ran: Vec<Ran> = (0..act.shares.len())
-            .map(|process| self.ran(&self.folder, number, process))
-            .collect::<Result<_>>()?;
-        let mut result = result::add_up(act, &ran, frame, &words).map_err(|what| {
+        over.or_failed(&self.process)?.add_to(&mut self.evictions);
+        let inconsistent = |what: String| {
             self.process.fault(&format!("gave an inconsistent answer: phase {number}, {what}"))
-        })?;
+        };
+        let (records, mut result) = phase.map_err(inconsistent)?;
         result.client_wait_s = scheduled.map(|(after, before)| {
-            let timed: u64 = ran.iter().map(|ran| ran.cpu_user_ns + ran.cpu_system_ns).sum();
+            let timed: u64 = records
+                .iter()
+                .map(|Record { ended, .. }| ended.cpu_user_ns + ended.cpu_system_ns)
+                .sum();
             seconds(after.since(before).waited_in(timed))
         });
-        self.script.settle(number, &result::done(&ran), state);
-        self.rss_bytes = ran.iter().map(|ran| ran.rss_bytes).max();
-        self.connections =
-            self.connections.zip(result::connections(&ran)).map(|(before, more)| before + more);
         let names = self.shared.tier_names();
-        result::add_tiers(&mut self.tiers, &names, &ran).map_err(|what| {
-            self.process.fault(&format!("gave an inconsistent answer: phase {number}, {what}"))
-        })?;
+        result::add_tiers(&mut self.tiers, &names, &records).map_err(inconsistent)?;
+        self.script.settle(number, &result::done(&records), state);
+        self.script.uncertain.extend(records.iter().flat_map(|record| &record.uncertain));
+        self.rss_bytes = records.iter().map(|record| record.ended.rss_bytes).max();
+        self.connections =
+            self.connections.zip(result::connections(&records)).map(|(before, more)| before + more);
         Ok(Some(result))
     }
 
@@ -238,17 +238,6 @@ impl GuestExecutor {
     pub(crate) fn major_faults(&self) -> u64 {
         major_faults_of(self.process.pid()).unwrap_or(0)
     }
-
-    /// The record of a process about a phase.
-    pub(super) fn ran(&self, folder: &Path, number: usize, process: usize) -> Result<Ran> {
-        let file = folder.join(format!("ran-{number}-{process}.json"));
-        let text = fs::read(&file).map_err(|error| {
-            self.process.fault(&format!("wrote no record of process {process}: {error}"))
-        })?;
-        serde_json::from_slice(&text).map_err(|error| {
-            self.process.fault(&format!("wrote an invalid record of process {process}: {error}"))
-        })
-    }
 }
 
 /// The report of a program about a phase that is over.
@@ -279,13 +268,64 @@ impl Over {
     }
 }
 
-/// The plan and the values that an explanation of a wrong value needs.
-pub(super) fn words<'a>(
+/// The sources of a judgement of the program's records.
+pub(super) fn sources<'a>(
+    shared: &Shared,
     script: &'a Script,
     point: &'a PlannedPoint,
     state: &KeyState,
-) -> Words<'a> {
-    Words { script, keys: &point.keys, values: &point.values, base: state.base() }
+) -> Sources<'a> {
+    let replays = !shared.capabilities.stores;
+    Sources { script, keys: &point.keys, values: &point.values, base: state.base(), replays }
+}
+
+/// A phase that a program is to carry out.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    /// The folder of its plan.
+    pub(super) folder: &'a Path,
+    pub(super) sources: Sources<'a>,
+    /// The number of the phase in the plan, from 0.
+    pub(super) number: usize,
+    /// The most that it may take.
+    pub(super) longest: Option<Duration>,
+}
+
+/// The records of a phase and their sum, or the reason why they cannot be true.
+pub(super) type Recorded = std::result::Result<(Vec<Record>, PhaseResult), String>;
+
+impl Turn<'_> {
+    /// Has the program carry out the phase; `None` when the run was stopped meanwhile.
+    pub(super) fn carry_out(
+        &self,
+        process: &mut GuestProcess,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Over, Recorded)>> {
+        let Self { folder, sources, number, longest } = *self;
+        let act = &sources.script.phases[number];
+        let processes = 0..act.shares.len();
+        let began_ns = now_ns();
+        let uncertain = &sources.script.uncertain;
+        let judges = processes.map(|of| Judge::new(sources, number, of, uncertain)).collect();
+        let work = || wait_for(process, number, longest, stop);
+        let received = records::receive(folder, judges, work);
+        let (over, records) = received.map_err(|error| {
+            process.fault(&format!("cannot be heard: the pipes of its records: {error}"))
+        })?;
+        let Some(over) = over? else { return Ok(None) };
+        let frame = Frame { began_ns, ended_ns: now_ns() };
+        let checked = |(of, record): (usize, std::result::Result<Record, String>)| {
+            let checked = record.and_then(|record| result::checked(act, of, record, frame));
+            checked.map_err(|what| format!("process {of}: {what}"))
+        };
+        let records: std::result::Result<Vec<Record>, String> =
+            records.into_iter().enumerate().map(checked).collect();
+        let recorded = records.and_then(|records| {
+            let result = result::add_up(act, &records, frame)?;
+            Ok((records, result))
+        });
+        Ok(Some((over, recorded)))
+    }
 }
 
 /// Writes a plan, and returns its bytes.
@@ -299,7 +339,7 @@ pub(super) fn write(
     let can = shared.capabilities;
     let pool = shared.pool_file(point.values.pool())?;
     let ttl = ttl.map(|ttl| rounded_up(ttl, can));
-    let terms = Terms { pool: &pool, seed: point.values.seed(), ttl, replays: !can.stores };
+    let terms = Terms { pool: &pool, ttl, replays: !can.stores };
     let written = files::write(folder, script, &point.keys, terms)
         .map_err(|error| disk::io_error(shared.cache.engine.scheme, "writing", folder, error))?;
     Ok(written + point.values.pool().len() as u64)

@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use larder_report::Operation;
 use serde::Serialize;
 
+use super::records::make_pipes;
 use super::script::{Act, Script};
-use larder_workload::{Access, KeySpace, SPAN};
+use larder_workload::{Access, KeySpace};
 
 const KEYS: &str = "keys.bin";
 const VALUES: &str = "values.bin";
@@ -18,19 +18,15 @@ const OPERATIONS: &str = "ops.bin";
 #[derive(Debug, Serialize)]
 struct PlanFile<'a> {
     pool: &'a Path,
-    /// In 16 hexadecimal digits, because some languages cannot read numbers of 64 bits.
-    seed: String,
-    span: usize,
     processes: usize,
     ttl_s: Option<f64>,
     replays: bool,
-    phases: Vec<PhaseFile<'a>>,
+    phases: Vec<PhaseFile>,
 }
 
 #[derive(Debug, Serialize)]
-struct PhaseFile<'a> {
+struct PhaseFile {
     measured: bool,
-    operations: Vec<&'a str>,
     /// For each process, its first operation and the number of its operations.
     shares: Vec<(usize, usize)>,
     time_limit_s: Option<f64>,
@@ -42,7 +38,6 @@ struct PhaseFile<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) pool: &'a Path,
-    pub(super) seed: u64,
     pub(super) ttl: Option<std::time::Duration>,
     pub(super) replays: bool,
 }
@@ -56,7 +51,7 @@ pub(super) fn write(
 ) -> io::Result<u64> {
     fs::create_dir(folder)?;
     let mut begin = 0;
-    let phases: Vec<PhaseFile<'_>> = script
+    let phases: Vec<PhaseFile> = script
         .phases
         .iter()
         .map(|act| {
@@ -66,10 +61,10 @@ pub(super) fn write(
         })
         .collect();
     let processes = script.phases.first().map_or(1, |act| act.shares.len());
-    let Terms { pool, seed, ttl, replays } = terms;
-    let seed = format!("{seed:016x}");
+    make_pipes(folder, processes)?;
+    let Terms { pool, ttl, replays } = terms;
     let ttl_s = ttl.map(|ttl| ttl.as_secs_f64());
-    let plan = PlanFile { pool, seed, span: SPAN, processes, ttl_s, replays, phases };
+    let plan = PlanFile { pool, processes, ttl_s, replays, phases };
     fs::write(folder.join("plan.json"), serde_json::to_vec_pretty(&plan)?)?;
     let files = [KEYS, VALUES, OPERATIONS].map(|name| folder.join(name));
     write_keys(&files[0], script, keys)?;
@@ -78,10 +73,9 @@ pub(super) fn write(
     files.iter().map(|file| Ok(file.metadata()?.len())).sum()
 }
 
-fn phase_file(act: &Act, begin: usize) -> PhaseFile<'_> {
+fn phase_file(act: &Act, begin: usize) -> PhaseFile {
     PhaseFile {
         measured: act.measured,
-        operations: act.told_operations().map(Operation::as_str).collect(),
         shares: act.shares.iter().map(|share| (begin + share.start, share.len())).collect(),
         time_limit_s: act.time_limit.map(|limit| limit.as_secs_f64()),
         multiget: act.multiget,

@@ -24,7 +24,9 @@ sub now_ns {
     return 1_000_000_000 * $s + $ns;
 }
 
-my ($how) = slurp("$ARGV[0]/open.json") =~ /"cache":\s*"(\w+)"/;
+my $open = slurp("$ARGV[0]/open.json");
+my ($how) = $open =~ /"cache":\s*"(\w+)"/;
+my ($protocol) = $open =~ /"protocol":\s*(\d+)/;
 my ($folder, %kept);
 
 if ($how eq 'missing') {
@@ -32,7 +34,7 @@ if ($how eq 'missing') {
     exit 0;
 }
 my $mode = sprintf '%o', (stat "$ARGV[0]/open.json")[2] & 07777;
-my $protocol = $how eq 'newer' ? 3 : 2;
+$protocol++ if $how eq 'newer';
 answer("{'protocol': $protocol, 'language': 'hostile 1', 'cache': '$how 1', 'settings': {'mode': '$mode'}}");
 
 # A child that would outlive its parent.
@@ -73,8 +75,10 @@ sub run {
     exit 0 if $how eq 'leaves';
     sleep 100 if $how eq 'hangs';
     if ($how eq 'garbage') { print "Use of uninitialized value\n"; return }
-    my @phases = slurp("$folder/plan.json") =~ /"operations":\s*\[\s*"(\w+)".*?"shares":\s*\[\s*\[\s*\d+,\s*(\d+)/sg;
-    my ($name, $ops) = @phases[2 * $number, 2 * $number + 1];
+    my @shares = slurp("$folder/plan.json") =~ /"shares":\s*\[\s*\[\s*(\d+),\s*(\d+)/g;
+    my ($first, $ops) = @shares[ 2 * $number, 2 * $number + 1 ];
+    # The kind of the first operation stands for all.
+    my $name = unpack('V', substr slurp("$folder/ops.bin"), 16 * $first, 4) == 0 ? 'get' : 'set';
     if ($how eq 'works' && $name eq 'get') {
         # The test waits for this file.
         open my $file, '>', "$folder/gets" or die $!;
@@ -89,39 +93,42 @@ sub run {
             answer("{'alive': $_}");
         }
     }
-    my $start = now_ns();
+    records($number, $name, $ops);
+}
+
+# Sends the records of a phase, with the fault of this program.
+sub records {
+    my ($number, $name, $ops) = @_;
+    open my $records, '>', "$folder/records-0" or die $!;
+    open my $next,    '<', "$folder/next-0"    or die $!;
+    my $send = sub {
+        my ($kind, $part, $length) = @_;
+        syswrite $records, pack('V2', $kind, $length // length $part) . $part;
+    };
+    my $start = $how eq 'before' ? 1 : now_ns();
     seconds(0.02);
-    my $wall = 1000 * $ops;
-    $start = 1                 if $how eq 'early';
-    $wall  = 3_600_000_000_000 if $how eq 'slow';
-    my $cpu       = $how eq 'cpu' ? 3_600_000_000_000 : 1000;
-    my $failed    = $how eq 'failed' ? $ops + 1 : '';
-    my $tiers     = $how eq 'tiers' ? "{'name': 'near', 'hits': 1, 'misses': 0, 'fills': 0, 'refused': 0}" : '';
-    my $counted   = $how eq 'counts' ? $ops - 1 : $ops;
-    my $busy      = 1000 * $ops;
-    my $hits      = $name eq 'get' ? $counted : 0;
-    my $misses    = { hits => 2, negative => -1 }->{$how} // 0;
-    my $bytes     = $how eq 'bytes' ? 1_000_000 * $ops : 1024 * $counted;
-    my ($errors, $kinds, $succeeded, $latencies) = (0, '', $counted, "[1000, $counted]");
-    $latencies = '[1000, ' . ($ops - 1) . ']' if $how eq 'latencies';
-    $latencies = "[1, $ops]" if $how eq 'units';
-    ($hits, $succeeded, $latencies) = (0, 0, '') if $how eq 'back' && $name eq 'get';
-    if ($how eq 'kinds' || $how eq 'unstored') {
-        ($errors, $succeeded) = (1, $ops - 1);
-        $latencies = "[1000, $succeeded]";
+    $ops-- if $how eq 'fewer';
+    my @ends = map { $start + 1000 * $_ } 1 .. $ops;
+    @ends = reverse @ends          if $how eq 'reversed';
+    $ends[-1] += 3_600_000_000_000 if $how eq 'longer';
+    my @outcomes = (0) x $ops;
+    $outcomes[3] = { outcome => 9, noteless => 2, unordered => 2 }->{$how} // 0;
+    my @notes;
+    @notes = map { pack 'V3 V/a*', $_, 3, 0, 'other' } 7, 3 if $how eq 'unordered';
+    if ($how eq 'swapped' && $name eq 'get') {
+        $outcomes[3] = 5;
+        # The value of the fourth key is not that of another.
+        @notes = pack 'V4', 3, 1, 1, 0;
     }
-    $kinds = "'refused': 1" if $how eq 'unstored';
-    return answer("{'ran': $number}") if $how eq 'silent';
-    my $record = <<"END";
-{'start_ns': $start, 'wall_ns': $wall, 'cpu_user_ns': $cpu, 'cpu_system_ns': 0, 'rss_bytes': 1000000,
- 'connections': 0, 'failed': [$failed], 'first_error': null, 'tiers': [$tiers], 'operations': {'$name': {
-   'ops': $counted, 'hits': $hits, 'misses': $misses, 'planned_misses': 0, 'wrong': 0, 'truncated': 0, 'stale': 0,
-   'other_key': 0, 'damaged': 0, 'wrong_examples': {}, 'errors': $errors, 'failed_fills': 0, 'succeeded': $succeeded,
-   'bytes': $bytes, 'busy_ns': $busy, 'latencies': [$latencies], 'errors_by_kind': {$kinds},
-   'timeline': {'bin_ns': 65536, 'ops': [$counted], 'max_ns': [1000]}}}}
-END
-    open my $file, '>', "$folder/ran-$number-0.json" or die $!;
-    print $file $record =~ tr/'/"/r;
-    close $file;
+    my $block = pack('V4 V x4 Q<', $ops, 1, scalar @notes, 0, 0, $start)
+        . pack('Q<*', @ends) . pack('C*', @outcomes) . join '', @notes;
+    $send->($how eq 'kindless' ? 7 : 1, $how eq 'cut' ? substr($block, 0, 99) : $block, $how eq 'huge' ? 0xffff_ffff : undef);
+    sysread $next, my $byte, 1;
+    return answer("{'ran': $number}") if $how eq 'endless';
+    my $cpu   = $how eq 'processor' ? 3_600_000_000_000                                               : 1000;
+    my $tiers = $how eq 'stranger'  ? "{'name': 'near', 'hits': 1, 'misses': 0, 'fills': 0, 'refused': 0}" : '';
+    my $rss   = $how eq 'invalid'   ? -1                                                              : 1_000_000;
+    my $end   = "{'cpu_user_ns': $cpu, 'cpu_system_ns': 0, 'rss_bytes': $rss, 'connections': 0, 'tiers': [$tiers]}";
+    $send->(2, $end =~ tr/'/"/r);
     answer("{'ran': $number}");
 }

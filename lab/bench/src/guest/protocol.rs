@@ -2,22 +2,29 @@
 //!
 //! A comparison's own code starts the programs and writes the plans.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use larder_report::Operation;
 use larder_store::{Catalog, Error, Result, Store, StoreUrl};
 use larder_workload::{Access, Composer, HEADER_LEN, KeySpace, Lengths, Sizes, Values};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::files::{self, Terms};
+use super::judge::{Judge, Record, Sources};
 use super::process::{GOES_ON, GuestProcess, fault};
+use super::records;
 pub use super::script::Step;
 use super::script::{Act, Script};
 use super::store::{Demand, GuestStore};
 use super::{Keeps, find};
+use crate::measure::Tally;
 
 /// The seed of the values of a plan by hand.
 const SEED: u64 = 0xc0ff_ee07;
@@ -29,6 +36,26 @@ pub struct Program {
     process: GuestProcess,
     store: GuestStore,
     replays: bool,
+    loaded: Option<Loaded>,
+    receiver: Option<Receiver>,
+}
+
+/// The plan that a program has loaded.
+#[derive(Debug)]
+struct Loaded {
+    folder: PathBuf,
+    plan: Arc<(Script, KeySpace, Values)>,
+    /// The keys with a change that was not acknowledged.
+    uncertain: HashSet<u32>,
+}
+
+/// Receives the records of a phase while it goes on.
+#[derive(Debug)]
+struct Receiver {
+    phase: usize,
+    /// The phase is over when this is closed.
+    phase_is_on: UnixStream,
+    thread: JoinHandle<io::Result<Vec<std::result::Result<Record, String>>>>,
 }
 
 impl Program {
@@ -44,7 +71,8 @@ impl Program {
         })?;
         let store = GuestStore::open(cache, &url, catalog, Demand::default())?;
         let (process, _) = store.shared().start()?;
-        Ok(Self { process, store, replays: cache.keeps == Keeps::Nothing })
+        let replays = cache.keeps == Keeps::Nothing;
+        Ok(Self { process, store, replays, loaded: None, receiver: None })
     }
 
     /// Its process id.
@@ -62,6 +90,10 @@ impl Program {
     /// # Errors
     /// The program has ended or reads no more.
     pub fn tell(&mut self, command: &str, parts: &[&[u8]]) -> Result<()> {
+        if let Some(phase) = command.strip_prefix("run ").and_then(|phase| phase.parse().ok()) {
+            let received = self.receive(phase);
+            self.receiver = received.map_err(|error| self.failed(error.to_string()))?;
+        }
         let line = format!("{command}\n");
         let parts: Vec<&[u8]> =
             std::iter::once(line.as_bytes()).chain(parts.iter().copied()).collect();
@@ -86,9 +118,50 @@ impl Program {
         loop {
             let answer = self.answer()?;
             if answer.get("alive").is_none() {
+                self.keep_records().map_err(|error| self.failed(error.to_string()))?;
                 return Ok(answer);
             }
         }
+    }
+
+    fn failed(&self, what: String) -> Error {
+        fault(self.process.engine(), what)
+    }
+
+    /// Begins to receive the records of a phase of the loaded plan; `None` without such a phase.
+    fn receive(&self, phase: usize) -> io::Result<Option<Receiver>> {
+        let Some(loaded) = &self.loaded else { return Ok(None) };
+        let Some(act) = loaded.plan.0.phases.get(phase) else { return Ok(None) };
+        let processes = 0..act.shares.len();
+        let (phase_is_on, mut ends) = UnixStream::pair()?;
+        let (plan, folder) = (Arc::clone(&loaded.plan), loaded.folder.clone());
+        let (uncertain, replays) = (loaded.uncertain.clone(), self.replays);
+        let thread = thread::spawn(move || {
+            let (script, keys, values) = &*plan;
+            let sources = Sources { script, keys, values, base: 0, replays };
+            let judges = processes.map(|of| Judge::new(sources, phase, of, &uncertain)).collect();
+            let work = || drop(ends.read(&mut [0]));
+            records::receive(&folder, judges, work).map(|((), records)| records)
+        });
+        Ok(Some(Receiver { phase, phase_is_on, thread }))
+    }
+
+    /// Waits for the records of a phase that is over, and writes the counts of each into the folder of the plan.
+    fn keep_records(&mut self) -> io::Result<()> {
+        let (Some(receiver), Some(loaded)) = (self.receiver.take(), &mut self.loaded) else {
+            return Ok(());
+        };
+        let Receiver { phase, phase_is_on, thread } = receiver;
+        drop(phase_is_on);
+        let records = thread.join().expect("it does not panic")?;
+        for (process, record) in records.into_iter().enumerate() {
+            // A phase that was given up has no whole record.
+            let Ok(record) = record else { continue };
+            let text = serde_json::to_vec(&counts_of(&record))?;
+            fs::write(loaded.folder.join(format!("ran-{phase}-{process}.json")), text)?;
+            loaded.uncertain.extend(record.uncertain);
+        }
+        Ok(())
     }
 
     /// The value under a key; `None` for an absent key.
@@ -112,11 +185,14 @@ impl Program {
     pub fn load(&mut self, plan: &HandPlan) -> Result<PathBuf> {
         let folder = self.store.shared().new_folder("plan");
         let pool = self.store.shared().pool_file(plan.values.pool())?;
-        let terms = Terms { pool: &pool, seed: SEED, ttl: plan.ttl, replays: self.replays };
+        let terms = Terms { pool: &pool, ttl: plan.ttl, replays: self.replays };
         let failed = |error: io::Error| fault(self.process.engine(), error.to_string());
         files::write(&folder, &plan.script, &plan.keys, terms).map_err(failed)?;
         let answer = self.ask(&format!("load {}", folder.display()), &[])?;
         if answer["loaded"] == true {
+            let read = (plan.script.clone(), plan.keys.clone(), plan.values.clone());
+            let uncertain = HashSet::new();
+            self.loaded = Some(Loaded { folder: folder.clone(), plan: Arc::new(read), uncertain });
             Ok(folder)
         } else {
             Err(fault(self.process.engine(), answer.to_string()))
@@ -137,7 +213,41 @@ impl Program {
     }
 }
 
-/// The results of a process in a phase, as the program has written them.
+/// The counts of a record, in words of their own.
+fn counts_of(record: &Record) -> Json {
+    let of = |tally: &Tally| {
+        let counts = &tally.counts;
+        let latencies = tally.latency.iter_recorded();
+        let latencies = latencies.map(|at| (at.value_iterated_to(), at.count_at_value()));
+        let timeline = tally.timeline(Duration::from_nanos(record.wall_ns));
+        json!({
+            "ops": counts.ops, "hits": counts.hits, "misses": counts.misses,
+            "planned_misses": counts.planned_misses, "wrong": counts.wrong,
+            "truncated": counts.truncated, "stale": counts.stale, "other_key": counts.other_key,
+            "damaged": counts.damaged, "errors": counts.errors,
+            "failed_fills": counts.failed_fills, "succeeded": tally.succeeded,
+            "bytes": tally.bytes, "busy_ns": tally.busy_ns,
+            "latencies": latencies.collect::<Vec<_>>(),
+            "errors_by_kind": tally.errors_by_kind, "wrong_examples": tally.wrong_examples,
+            "timeline": {
+                "bin_ns": timeline.bin_ns, "ops": timeline.ops, "max_ns": timeline.max_ns,
+            },
+        })
+    };
+    let operations = record.tallies.iter();
+    let operations: BTreeMap<&str, Json> =
+        operations.map(|(operation, tally)| (operation.as_str(), of(tally))).collect();
+    let ended = &record.ended;
+    json!({
+        "start_ns": record.start_ns, "wall_ns": record.wall_ns,
+        "cpu_user_ns": ended.cpu_user_ns, "cpu_system_ns": ended.cpu_system_ns,
+        "rss_bytes": ended.rss_bytes, "connections": ended.connections,
+        "failed": record.not_stored, "first_error": record.tallies.first_error(),
+        "operations": operations,
+    })
+}
+
+/// The counts of a process in a phase that is over.
 ///
 /// # Errors
 /// The file is missing, or is not JSON.
@@ -216,8 +326,6 @@ impl HandPlan {
             time_limit: phase.time_limit,
             multiget: phase.multiget,
             again: phase.time_limit.is_some(),
-            numbers: 1..=u32::try_from(self.texts.len()).unwrap_or(u32::MAX),
-            longest_value: self.values.longest() as u64,
         });
         self.script.phases.len() - 1
     }

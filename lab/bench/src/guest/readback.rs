@@ -7,10 +7,9 @@ use std::sync::atomic::AtomicBool;
 use larder_report::{Counts, Operation};
 use larder_store::{Error, Result};
 
-use super::executor::{GuestExecutor, Over, have_read, wait_for, words, write};
-use super::result::{self, Frame};
+use super::executor::{GuestExecutor, Over, Turn, have_read, sources, write};
 use super::script::Script;
-use crate::measure::{KeyState, ReadBack, Tally, now_ns};
+use crate::measure::{KeyState, ReadBack, Tally};
 use crate::plan::PlannedPoint;
 
 /// The phases of such a plan.
@@ -134,21 +133,19 @@ impl<'a> Back<'a> {
         operation: Operation,
     ) -> Result<Option<(Over, Option<Tally>)>> {
         let Self { executor, script, folder, point, state, stop } = self;
-        let began_ns = now_ns();
-        let Some(over) = wait_for(&mut executor.process, number, None, stop)? else {
+        let sources = sources(&executor.shared, script, point, state);
+        let turn = Turn { folder: &*folder, sources, number, longest: None };
+        let Some((over, recorded)) = turn.carry_out(&mut executor.process, stop)? else {
             return Ok(None);
         };
         over.add_to(&mut executor.evictions);
-        let frame = Frame { began_ns, ended_ns: now_ns() };
         if matches!(over, Over::GaveUp(_)) {
             return Ok(Some((over, None)));
         }
-        let ran = executor.ran(folder, number, 0)?;
-        let (act, words) = (&script.phases[number], words(script, point, state));
-        let added = result::add_up(act, std::slice::from_ref(&ran), frame, &words);
-        let mut result = added.map_err(|what| {
+        let (records, mut result) = recorded.map_err(|what| {
             executor.process.fault(&format!("gave an inconsistent answer: read back, {what}"))
         })?;
+        script.uncertain.extend(records.iter().flat_map(|record| &record.uncertain));
         Ok(Some((over, Some(result.tallies.of(operation).clone()))))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The version of the protocol that is spoken here.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 
 /// The first line of a program.
 #[derive(Debug, Deserialize)]
@@ -83,25 +83,6 @@ pub(super) enum Progress {
     },
 }
 
-/// The results of one process in a phase.
-#[derive(Debug, Deserialize)]
-pub(super) struct Ran {
-    pub(super) start_ns: u64,
-    pub(super) wall_ns: u64,
-    pub(super) cpu_user_ns: u64,
-    pub(super) cpu_system_ns: u64,
-    pub(super) rss_bytes: u64,
-    pub(super) connections: Option<u64>,
-    /// Numbers of values whose set was not acknowledged.
-    pub(super) failed: Vec<u32>,
-    pub(super) first_error: Option<String>,
-    pub(super) tiers: Vec<TierRan>,
-    /// The work of the language's garbage collector, where the program tells it; of all its threads, by one of them.
-    #[serde(default)]
-    pub(super) collector: Option<CollectorRan>,
-    pub(super) operations: BTreeMap<String, OperationRan>,
-}
-
 /// The work of a garbage collector in a phase.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct CollectorRan {
@@ -125,51 +106,4 @@ pub(super) struct TierRan {
     #[serde(default)]
     pub(super) puts: u64,
     pub(super) refused: u64,
-}
-
-/// The outcomes of one kind of operation.
-#[derive(Debug, Deserialize)]
-pub(super) struct OperationRan {
-    pub(super) ops: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    /// Misses of keys that must be absent.
-    pub(super) planned_misses: u64,
-    pub(super) wrong: u64,
-    pub(super) truncated: u64,
-    pub(super) stale: u64,
-    pub(super) other_key: u64,
-    pub(super) damaged: u64,
-    /// The first value that is wrong in each of these ways, under the name of the way.
-    pub(super) wrong_examples: BTreeMap<String, WrongRan>,
-    pub(super) errors: u64,
-    pub(super) failed_fills: u64,
-    pub(super) succeeded: u64,
-    pub(super) bytes: u64,
-    pub(super) busy_ns: u64,
-    /// Latencies in nanoseconds, each with the number of its operations.
-    pub(super) latencies: Vec<(u64, u64)>,
-    pub(super) errors_by_kind: BTreeMap<String, u64>,
-    pub(super) timeline: TimelineRan,
-}
-
-/// A value that was wrong.
-#[derive(Debug, Deserialize)]
-pub(super) struct WrongRan {
-    /// The index of the key that was asked for.
-    pub(super) key: u32,
-    /// The number of the oldest right value, from the plan's operation.
-    pub(super) value: u32,
-    /// The length of the value that came, in bytes.
-    pub(super) length: usize,
-    /// The first of these bytes, in hexadecimal digits.
-    pub(super) begins: String,
-}
-
-/// The course of a phase.
-#[derive(Debug, Deserialize)]
-pub(super) struct TimelineRan {
-    pub(super) bin_ns: u64,
-    pub(super) ops: Vec<u64>,
-    pub(super) max_ns: Vec<u64>,
 }

@@ -1,8 +1,8 @@
 //! A turn in writing: every operation of every phase, drawn as in the measured loop, and every value that the
 //! operations need. So a guest does the same work in a round as a store of this process.
 
-use std::collections::HashMap;
-use std::ops::{Range, RangeInclusive};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use larder_report::Operation;
@@ -14,7 +14,7 @@ use larder_workload::{Access, HEADER_LEN, NOTHING, Values};
 /// The fewest operations in writing for a phase that ends by time. After the last of them, the first follows again.
 const ENDLESS: u64 = 200_000;
 /// In place of a value's number where no value is right: the key must be absent.
-const NO_VALUE: u32 = u32::MAX;
+pub(super) const NO_VALUE: u32 = u32::MAX;
 /// The bytes of an operation in three places: in a list that doubles as it grows, in a file that may be in memory, and
 /// in the program's own copy.
 const OPERATION_BYTES: u64 = 32 + 16 + 16;
@@ -56,7 +56,7 @@ pub(crate) fn plan_bytes(point: &PlannedPoint) -> u64 {
 }
 
 /// The operations of one process in a turn, and of all processes together.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Script {
     pub(super) phases: Vec<Act>,
     /// Every value, from number 1.
@@ -64,11 +64,13 @@ pub(super) struct Script {
     /// For each key, the number of the value that is stored under it last; 0 without a value.
     pub(super) newest: Vec<u32>,
     numbers: HashMap<(u32, u32), u32>,
+    /// The keys with a change that was not acknowledged: any of their values is right.
+    pub(super) uncertain: HashSet<u32>,
     processes: u32,
 }
 
 /// One phase.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Act {
     pub(super) measured: bool,
     /// The operations that have counts of their own in the result.
@@ -83,10 +85,6 @@ pub(super) struct Act {
     pub(super) multiget: usize,
     /// After the last operation, the first follows again.
     pub(super) again: bool,
-    /// The numbers of all values.
-    pub(super) numbers: RangeInclusive<u32>,
-    /// The most bytes of a value.
-    pub(super) longest_value: u64,
 }
 
 /// One operation. Keys are indices, values numbers.
@@ -101,8 +99,8 @@ pub struct Step {
 /// One value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
-    key: u32,
-    version: u32,
+    pub(super) key: u32,
+    pub(super) version: u32,
     /// Its offset in the pool.
     pub(super) at: u32,
     pub(super) len: u32,
@@ -119,6 +117,7 @@ impl Script {
             values: Vec::new(),
             newest: vec![0; keys as usize],
             numbers: HashMap::new(),
+            uncertain: HashSet::new(),
             processes,
         }
     }
@@ -171,8 +170,6 @@ impl Script {
             time_limit: plan.time_limit,
             multiget: plan.keys_a_request,
             again,
-            numbers: self.numbers(),
-            longest_value: values.longest() as u64,
         });
     }
 
@@ -222,8 +219,6 @@ impl Script {
             time_limit: None,
             multiget: 1,
             again: false,
-            numbers: self.numbers(),
-            longest_value: self.values.iter().map(|value| value.len.into()).max().unwrap_or(0),
         });
     }
 
@@ -236,8 +231,53 @@ impl Script {
         }
     }
 
-    fn numbers(&self) -> RangeInclusive<u32> {
-        1..=u32::try_from(self.values.len()).unwrap_or(u32::MAX)
+    /// The number of processes that share the work.
+    #[cfg(test)]
+    pub(super) fn processes(&self) -> u32 {
+        self.processes
+    }
+
+    /// A value by its number; `None` without such a value.
+    pub(super) fn value(&self, number: u32) -> Option<&Value> {
+        self.values.get((number as usize).checked_sub(1)?)
+    }
+
+    /// The bytes of a value by its number; empty without such a value.
+    pub(super) fn text(&self, number: u32, values: &Values) -> Vec<u8> {
+        let Some(value) = self.value(number) else { return Vec::new() };
+        let (at, len) = (value.at as usize, value.len as usize);
+        let mut text = values.pool().get(at..at + len).unwrap_or_default().to_vec();
+        if let Some(begin) = text.first_chunk_mut() {
+            *begin = value.header;
+        }
+        text
+    }
+
+    /// The number of a version of a key's value; `None` where the plan does not have this version.
+    pub(super) fn number_of(&self, key: u32, version: u32) -> Option<u32> {
+        self.numbers.get(&(key, version)).copied()
+    }
+
+    /// The numbers of a key's values, the newest first.
+    pub(super) fn numbers_of(&self, key: u32) -> impl Iterator<Item = u32> {
+        let newest = self.newest.get(key as usize).copied();
+        let older = |number: &u32| self.value(*number).map(|value| value.previous);
+        std::iter::successors(newest, older).take_while(|number| *number > 0)
+    }
+
+    /// The number of the value that a replaying cache holds when a process begins a phase: the value that was set last,
+    /// or the fill of the first miss; 0 where the cache is empty.
+    pub(super) fn held_before(&self, phase: usize, process: usize) -> u32 {
+        let mut held = 0;
+        for act in &self.phases[..phase] {
+            let steps = &act.steps[act.shares[process].clone()];
+            let mut sets = steps.iter().rev().filter(|step| step.kind == Access::Set);
+            let mut fills = steps.iter().filter(|step| step.kind == Access::GetOrSet);
+            let last = sets.next().map(|step| step.value);
+            let first = || if held == 0 { fills.next().map(|step| step.value) } else { None };
+            held = last.or_else(first).unwrap_or(held);
+        }
+        held
     }
 
     /// Notes the acknowledged operations: those that each process carried out, except values that failed. A program
@@ -333,12 +373,6 @@ impl Script {
 }
 
 impl Act {
-    /// The operations of which a program has counts.
-    pub(super) fn told_operations(&self) -> impl Iterator<Item = Operation> + '_ {
-        let unfilled = self.has_unfilled.then_some(Operation::Get);
-        self.operations.iter().copied().chain(unfilled)
-    }
-
     /// The operation as which the result counts an operation of the program.
     pub(super) fn counted_as(&self, operation: Operation) -> Operation {
         if self.has_unfilled && operation == Operation::Get {
@@ -347,37 +381,9 @@ impl Act {
         operation
     }
 
-    /// The number of operations of this kind among the first `done` of a process, repeats included. In requests for
-    /// several keys, the keys of the last request may have come before operations that the plan has between them.
-    pub(super) fn planned(
-        &self,
-        process: usize,
-        operation: Operation,
-        done: u64,
-    ) -> RangeInclusive<u64> {
-        let steps = &self.steps[self.shares[process].clone()];
-        let len = steps.len().max(1) as u64;
-        let is_one = |step: &&Step| operation_of(step.kind, self.multiget) == operation;
-        let rounds = if self.again { done / len } else { 0 };
-        let rest = usize::try_from(done - rounds * len).unwrap_or(usize::MAX);
-        let count = |steps: &mut dyn Iterator<Item = &Step>| steps.filter(is_one).count() as u64;
-        let whole = if rounds > 0 { rounds * count(&mut steps.iter()) } else { 0 };
-        let exact = whole + count(&mut steps.iter().take(rest));
-        let slack = self.multiget.saturating_sub(1) as u64;
-        exact.saturating_sub(slack)..=exact + slack
-    }
-
     /// Whether the phase reads.
     pub(super) fn reads(&self) -> bool {
         self.operations.iter().any(|operation| operation.reads())
-    }
-
-    /// The most reads of keys that must be absent, among the first `done` operations of a process.
-    pub(super) fn planned_misses(&self, process: usize, done: u64) -> u64 {
-        let steps = &self.steps[self.shares[process].clone()];
-        let rounds = if self.again { done.div_ceil(steps.len().max(1) as u64) } else { 1 };
-        let reads = steps.iter().filter(|step| step.kind == Access::Get && step.value == NO_VALUE);
-        rounds.saturating_mul(reads.count() as u64)
     }
 
     /// The number of different keys that the processes used, and the number of operations on the most frequent key.

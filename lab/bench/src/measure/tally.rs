@@ -99,7 +99,7 @@ impl Tally {
     /// Counts operations that took so long together and ended at `at`, in nanoseconds from the start of the phase,
     /// failed or not.
     #[inline]
-    pub(super) fn attempted(&mut self, ops: u64, at: u64, took: impl Took) {
+    pub(crate) fn attempted(&mut self, ops: u64, at: u64, took: impl Took) {
         self.counts.ops += ops;
         self.busy_ns += took.service_ns();
         self.bins.record(at, ops, took.latency_ns());
@@ -138,7 +138,7 @@ impl Tally {
 
     /// Records a latency, of an operation or of a request of many keys.
     #[inline]
-    pub(super) fn record<T: Took>(&mut self, took: T) {
+    pub(crate) fn record<T: Took>(&mut self, took: T) {
         self.latency.saturating_record(took.latency_ns().max(1));
         if T::IS_PACED
             && let Some(paced) = &mut self.paced
@@ -169,14 +169,14 @@ impl Tally {
 
     /// Counts a wrong value.
     #[cold]
-    pub(super) fn wrong(&mut self, finding: Correctness) {
+    pub(crate) fn wrong(&mut self, finding: Correctness) {
         self.counts.wrong += 1;
         count_wrong(&mut self.counts, finding);
     }
 
     /// Keeps the words about a wrong value where it is the first of its kind.
     #[cold]
-    pub(super) fn note_wrong(&mut self, finding: Correctness, describe: impl FnOnce() -> String) {
+    pub(crate) fn note_wrong(&mut self, finding: Correctness, describe: impl FnOnce() -> String) {
         if let Some(name) = finding.name() {
             self.wrong_examples.entry(name.to_owned()).or_insert_with(describe);
         }
@@ -196,28 +196,9 @@ impl Tally {
         }
     }
 
-    /// Adds latencies that a guest has recorded: this many of this length.
-    pub(crate) fn add_latencies(&mut self, ns: u64, times: u64) {
-        self.latency.saturating_record_n(ns.max(1), times);
-        if ns > STALL_NS {
-            self.stalls.count += times;
-            self.stalls.ns = self.stalls.ns.saturating_add(ns.saturating_mul(times));
-        }
-        self.counts.clipped += if ns > LONGEST_NS { times } else { 0 };
-    }
-
     /// The course of a phase of this length.
     pub(crate) fn timeline(&self, wall: Duration) -> Timeline {
         self.bins.clone().timeline(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    /// Adds the bins that a guest has counted, of which the first began so long after the phase. Operations of a bin
-    /// count where the bin begins.
-    pub(crate) fn add_timeline(&mut self, timeline: &Timeline, after_ns: u64) {
-        let begins = (0..).map(|bin: u64| after_ns.saturating_add(bin * timeline.bin_ns));
-        for ((at, ops), max_ns) in begins.zip(&timeline.ops).zip(&timeline.max_ns) {
-            self.bins.record(at, *ops, *max_ns);
-        }
     }
 
     /// Keeps the error; the caller counts whether an operation failed by it.
@@ -335,7 +316,15 @@ impl Tallies {
         self.0.iter().find_map(|(_, tally)| tally.first_error.as_deref())
     }
 
-    /// Adds the counts of another thread or process for the same operations.
+    /// Adds the counts of another process for the same operations, which began so long after the phase.
+    pub(crate) fn merge_later(&mut self, other: &Self, after_ns: u64) {
+        for ((_, tally), (_, other)) in self.0.iter_mut().zip(&other.0) {
+            let bins = other.bins.later(after_ns);
+            tally.merge(&Tally { bins, ..other.clone() });
+        }
+    }
+
+    /// Adds the counts of another thread for the same operations.
     pub(crate) fn merge(&mut self, other: &Self) {
         for ((_, tally), (_, other)) in self.0.iter_mut().zip(&other.0) {
             tally.merge(other);

@@ -98,6 +98,16 @@ impl Bins {
         }
     }
 
+    /// These bins on an axis that begins so long before. Operations of a bin count where the bin begins.
+    pub(super) fn later(&self, ns: u64) -> Self {
+        let mut later = Self::new();
+        let open = std::iter::once((self.place, self.open));
+        for (place, bin) in self.done[..=self.place].iter().copied().enumerate().chain(open) {
+            later.record(ns.saturating_add((place as u64) << self.shift), bin.ops, bin.max_ns);
+        }
+        later
+    }
+
     /// The bins of a phase that lasted `wall_ns`; the last bin ends with the phase.
     pub(super) fn timeline(mut self, wall_ns: u64) -> Timeline {
         self.reach(wall_ns);

@@ -61,13 +61,11 @@ fn number(of: &Json, name: &str) -> u64 {
     of[name].as_u64().unwrap_or_else(|| panic!("{name} of {of}"))
 }
 
-/// Latencies have three digits and add up to the measured time; each operation is in a bin.
+/// Latencies add up to the measured time; each operation is in a bin.
 fn adds_up(found: &Json) {
     let mut together = 0;
     for pair in found["latencies"].as_array().unwrap() {
         let (ns, times) = (pair[0].as_u64().unwrap(), pair[1].as_u64().unwrap());
-        let unit = 10_u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(2));
-        assert_eq!(ns % unit, 0, "{ns} ns have more than three digits");
         together += ns * times;
     }
     assert_eq!(latencies(found), number(found, "succeeded"));

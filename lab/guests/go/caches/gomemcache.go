@@ -111,13 +111,13 @@ func found(err error) (bool, error) {
 
 func (c *gomemcache) GetMany(keys []string, values [][]byte) error {
 	items, err := c.client.GetMulti(keys)
-	if err != nil {
-		return explained(err)
-	}
 	for n, key := range keys {
 		if item, ok := items[key]; ok {
 			values[n] = item.Value
 		}
+	}
+	if err != nil {
+		return explained(err)
 	}
 	return nil
 }

@@ -175,23 +175,23 @@ func (c *goRedis) GetMany(keys []string, values [][]byte) error {
 
 func (c *goRedis) pipeline(keys []string, values [][]byte) error {
 	gets := make([]*redis.StringCmd, len(keys))
-	_, err := c.client.Pipelined(c.ctx, func(pipe redis.Pipeliner) error {
+	_, failure := c.client.Pipelined(c.ctx, func(pipe redis.Pipeliner) error {
 		for n, key := range keys {
 			gets[n] = pipe.Get(c.ctx, key)
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
+	if errors.Is(failure, redis.Nil) {
+		failure = nil
 	}
 	for n, get := range gets {
 		if value, err := get.Bytes(); err == nil {
 			values[n] = value
 		} else if !errors.Is(err, redis.Nil) {
-			return err
+			failure = err
 		}
 	}
-	return nil
+	return failure
 }
 
 func (c *goRedis) Another() measure.Cache { return c }

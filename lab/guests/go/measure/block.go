@@ -4,24 +4,35 @@
 
 package measure
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
-// outcome is that of an operation.
-type outcome byte
-
+// The outcomes of an operation. The loop notes an outcome only where it is not done.
 const (
-	right outcome = iota
-	miss
-	damaged
-	truncated
+	done byte = iota
+	missed
 	failed
+	// filled is a miss that was filled; at unfilled, the fill failed.
 	filled
 	unfilled
-	stale
-	otherKey
-	// plannedMiss is a miss of a key that must be absent, which is the right answer.
-	plannedMiss
-	outcomes
+	// other is another value than the expected one.
+	other
+)
+
+// The kinds of notes: the number of another value of the key, the bytes of a value that is none of the key, and an error.
+const (
+	numberNote uint32 = iota + 1
+	bytesNote
+	errorNote
+)
+
+const (
+	// wholeBytes is the most bytes of other values that a block keeps as they are.
+	wholeBytes = 16 << 20
+	// beginningBytes is the length of the beginning that a block keeps of the values after these.
+	beginningBytes = 64
 )
 
 // limits are those of a block.
@@ -30,16 +41,19 @@ type limits struct {
 	bytes      int
 }
 
-// segment has operations that followed one another on the clock: their start, and the phase's elapsed time at that moment.
+// segment has operations that followed one another on the clock: the first of them, and when it began.
 type segment struct {
-	from, to       int
-	began, elapsed int64
+	first int
+	began int64
 }
 
-// wrongValue is an operation and the wrong value that it got.
-type wrongValue struct {
+// note is what Larder must know of an operation beside its outcome. The number is that of a value, or the length of a
+// value without a number.
+type note struct {
 	operation int
-	got       []byte
+	kind      uint32
+	number    uint32
+	bytes     []byte
 }
 
 type block struct {
@@ -48,25 +62,19 @@ type block struct {
 	kind     []byte
 	keyIndex []uint32
 	key      []string
-	// value is that of the operation, as the plan has it.
-	value []uint32
 	// right is the number of the value that a read is compared with; 0 where no value is right.
-	right      []uint32
-	underIndex []uint32
+	right []uint32
 	// under and stored are the key and the value of a set.
-	under  []string
-	stored [][]byte
-	// length has the bytes that each operation moves.
-	length  []int32
-	outcome []outcome
+	under   []string
+	stored  [][]byte
+	outcome []byte
 	// end is the end time of each operation.
 	end []int64
 	// requestTo is the last operation of a request, by its first.
 	requestTo []int
 	segments  []segment
-	errors    map[int]*Failure
-	// wrong has the first wrong operation, by kind and outcome.
-	wrong map[[2]byte]wrongValue
+	// notes are in the order of their operations.
+	notes []note
 	count int
 
 	limits     limits
@@ -76,8 +84,10 @@ type block struct {
 	// arena has the values for a cache that copies them, so that the preparation leaves no garbage.
 	arena         []byte
 	composedBytes int
-	// absent are the gets whose key must be absent.
-	absent []int
+	// otherBytes is the length of all values without a number in the notes.
+	otherBytes int
+	// hasFailed tells whether any operation has failed yet, in this block or before.
+	hasFailed bool
 	// held is the number of the value that the null cache holds.
 	held uint32
 }
@@ -92,16 +102,11 @@ func newBlock(plan *Plan, limits limits, multiget int, meetsNewer, keeps bool, h
 		kind:       make([]byte, room),
 		keyIndex:   make([]uint32, room),
 		key:        make([]string, room),
-		value:      make([]uint32, room),
 		right:      make([]uint32, room),
-		underIndex: make([]uint32, room),
 		under:      make([]string, room),
 		stored:     make([][]byte, room),
-		length:     make([]int32, room),
-		outcome:    make([]outcome, room),
+		outcome:    make([]byte, room),
 		end:        make([]int64, room),
-		errors:     map[int]*Failure{},
-		wrong:      map[[2]byte]wrongValue{},
 		limits:     limits,
 		meetsNewer: meetsNewer && !plan.replays,
 		keeps:      keeps,
@@ -125,11 +130,9 @@ func (b *block) fill(first, most int) int {
 	clear(b.stored)
 	clear(b.under)
 	clear(b.outcome)
-	b.segments = b.segments[:0]
-	clear(b.errors)
-	clear(b.wrong)
-	b.absent = b.absent[:0]
-	b.count = 0
+	clear(b.notes)
+	b.segments, b.notes = b.segments[:0], b.notes[:0]
+	b.otherBytes, b.count = 0, 0
 	for b.count < wanted && (b.count == 0 || b.composedBytes < b.limits.bytes) {
 		b.prepare(b.count, first+b.count)
 		b.count++
@@ -140,58 +143,64 @@ func (b *block) fill(first, most int) int {
 	return b.count
 }
 
-// settleMisses marks the misses of keys that must be absent as right, once the failures among them are known.
-func (b *block) settleMisses() {
-	for _, n := range b.absent {
-		if b.outcome[n] == miss {
-			b.outcome[n] = plannedMiss
+// noteOther notes that an operation got another value than the expected one.
+func (b *block) noteOther(n int, got []byte) {
+	b.outcome[n] = other
+	if !b.plan.replays {
+		if number := b.plan.numberOf(b.keyIndex[n], got); number != 0 {
+			b.notes = append(b.notes, note{n, numberNote, number, nil})
+			return
 		}
 	}
+	length := len(got)
+	b.otherBytes += length
+	if b.otherBytes > wholeBytes {
+		// The clone does not hold the rest of the value in memory.
+		got = bytes.Clone(got[:min(length, beginningBytes)])
+	}
+	b.notes = append(b.notes, note{n, bytesNote, uint32(length), got})
 }
 
-// noteWrong keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got.
-func (b *block) noteWrong(n int, how outcome, got []byte) {
-	place := [2]byte{b.kind[n], byte(how)}
-	if _, ok := b.wrong[place]; !ok {
-		b.wrong[place] = wrongValue{n, got}
+// noteFailure notes an outcome with an error. Only the first error has its text.
+func (b *block) noteFailure(n int, outcome byte, failure *Failure) {
+	b.outcome[n] = outcome
+	text := failure.Kind
+	if !b.hasFailed {
+		text += "\n" + failure.Text
 	}
+	b.hasFailed = true
+	b.notes = append(b.notes, note{n, errorNote, 0, []byte(text)})
 }
 
 func (b *block) prepare(n, at int) {
-	b.kind[n], b.keyIndex[n], b.value[n], b.underIndex[n] = b.plan.operation(at)
-	b.key[n] = b.plan.key(b.keyIndex[n])
+	kind, key, value, under := b.plan.operation(at)
+	b.kind[n], b.keyIndex[n], b.key[n] = kind, key, b.plan.key(key)
 	b.right[n] = 0
-	b.length[n] = 0
-	switch b.kind[n] {
+	switch kind {
 	case opSet:
-		b.held = b.value[n]
-		b.store(n, b.held)
+		b.held = value
+		b.store(n, value, under)
 	case opGet:
-		b.expect(n)
+		b.expect(n, value)
 	case opGetOrSet:
-		b.expect(n)
-		b.store(n, b.right[n])
+		if b.held == 0 {
+			b.held = value
+		}
+		b.expect(n, value)
+		b.store(n, b.right[n], under)
 	}
 }
 
-func (b *block) expect(n int) {
+// expect finds the value that a read is compared with; value is that of the operation.
+func (b *block) expect(n int, value uint32) {
 	if b.plan.replays {
-		if b.held == 0 && b.kind[n] == opGetOrSet {
-			b.held = b.value[n]
-		}
-		b.value[n] = b.held
+		value = b.held
 	}
-	number := b.value[n]
-	if number == 0 {
-		number = b.plan.newest(b.keyIndex[n])
+	if value == 0 {
+		value = b.plan.newest(b.keyIndex[n])
 	}
-	if number == nothing {
-		b.absent = append(b.absent, n)
-		number = 0
-	}
-	b.right[n] = number
-	if number != 0 {
-		b.length[n] = int32(b.plan.values.length(number))
+	if value != nothing {
+		b.right[n] = value
 	}
 	if b.meetsNewer {
 		b.plan.numbersOf(b.keyIndex[n])
@@ -199,9 +208,8 @@ func (b *block) expect(n int) {
 }
 
 // store makes the key and the value of a set. A key is a text of its own, as in a program that makes its keys.
-func (b *block) store(n int, number uint32) {
-	b.length[n] = int32(b.plan.values.length(number))
-	b.under[n] = b.plan.key(b.underIndex[n])
+func (b *block) store(n int, number, under uint32) {
+	b.under[n] = b.plan.key(under)
 	if b.keeps {
 		b.under[n] = strings.Clone(b.under[n])
 	}

@@ -38,7 +38,7 @@ type Cache interface {
 
 // Many is a cache with a request of many keys. Other caches are asked for one key after the other.
 type Many interface {
-	// GetMany puts the value of each key into found; nil for an absent key.
+	// GetMany puts the value of each key into found; nil for an absent key. With an error, it has failed for these keys.
 	GetMany(keys []string, found [][]byte) error
 }
 

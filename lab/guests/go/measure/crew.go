@@ -23,7 +23,7 @@ func NewCrew(cache Cache) *Crew {
 }
 
 // Run runs a phase, and calls tell with the operations of all goroutines several times a second.
-func (c *Crew) Run(plan *Plan, judge *Judge, number int, tell func(int64)) error {
+func (c *Crew) Run(plan *Plan, number int, tell func(int64)) error {
 	c.caches[0].Ready(plan.processes)
 	for len(c.caches) < plan.processes {
 		c.caches = append(c.caches, c.caches[0].Another())
@@ -32,69 +32,62 @@ func (c *Crew) Run(plan *Plan, judge *Judge, number int, tell func(int64)) error
 	for _, cache := range c.caches {
 		cache.Connections()
 	}
-	phases := make([]*phase, plan.processes)
-	judges := make([]*Judge, plan.processes)
-	for process := range phases {
-		judges[process] = judge
-		if plan.processes > 1 {
-			judges[process] = judge.another()
+	used := newUsage()
+	var phases []*phase
+	defer func() {
+		for _, phase := range phases {
+			phase.record.close()
 		}
-		var err error
-		phases[process], err = newPhase(plan, c.caches[process], judges[process], number, process)
+	}()
+	for process := range plan.processes {
+		phase, err := newPhase(plan, c.caches[process], used, number, process)
 		if err != nil {
 			return err
 		}
+		phases = append(phases, phase)
 	}
-	collector := newCollector()
-	collector.begin()
 	user, system := userAndSystem()
-	used := processTime()
-	err := work(phases, tell)
-	used = processTime() - used
-	userAfter, systemAfter := userAndSystem()
-	collector.end()
-	for _, other := range judges {
-		if other != judge {
-			judge.learnFrom(other)
-		}
-	}
-	if err != nil {
+	if err := work(phases, used, tell); err != nil {
 		return err
 	}
-	share := 0.0
+	userAfter, systemAfter := userAndSystem()
+	systemShare := 0.0
 	if all := userAfter - user + systemAfter - system; all > 0 {
-		share = float64(systemAfter-system) / float64(all)
+		systemShare = float64(systemAfter-system) / float64(all)
 	}
-	return writeResults(phases, used, share, &collector.found)
+	return sendEnds(phases, used, systemShare)
 }
 
-// writeResults gives each goroutine a part of the processor time, by the time for which it worked.
-func writeResults(phases []*phase, used int64, systemShare float64, found *collected) error {
+// sendEnds gives each goroutine a part of the processor time, by the time for which it worked.
+func sendEnds(phases []*phase, used *usage, systemShare float64) error {
 	var worked int64
 	for _, phase := range phases {
 		worked += phase.timed
 	}
 	for process, phase := range phases {
-		cpu := phase.cpu
-		if len(phases) == 1 {
-			found = &phase.collector.found
-		} else {
-			cpu = possible(int64(float64(used)*float64(phase.timed)/float64(max(1, worked))), phase.timed)
+		part := float64(phase.timed) / float64(max(1, worked))
+		cpu := possible(int64(float64(used.cpu)*part), phase.timed)
+		system := int64(float64(cpu) * systemShare)
+		end := map[string]any{
+			"cpu_user_ns":   cpu - system,
+			"cpu_system_ns": system,
+			"rss_bytes":     residentBytes(),
+			"connections":   phase.cache.Connections(),
+			"tiers":         []any{},
 		}
 		// The collector is that of the process, so its work is told once.
-		told := found
-		if process > 0 {
-			told = nil
+		if process == 0 {
+			end["collector"] = used.collector.found
 		}
-		if err := phase.writeResult(cpu, systemShare, told); err != nil {
+		if err := phase.record.sendEnd(end); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// work runs the goroutines to their end. The first failure ends all of them.
-func work(phases []*phase, tell func(int64)) error {
+// work runs the goroutines to their end, and adds up what several of them use. The first failure ends all of them.
+func work(phases []*phase, used *usage, tell func(int64)) error {
 	start := make(chan struct{})
 	failures := make([]error, len(phases))
 	var ready, over sync.WaitGroup
@@ -117,8 +110,15 @@ func work(phases []*phase, tell func(int64)) error {
 		over.Wait()
 		close(isOver)
 	}()
+	began := Now()
+	if len(phases) > 1 {
+		used.begin()
+	}
 	close(start)
 	attend(phases, isOver, tell)
+	if len(phases) > 1 {
+		used.end(Now() - began)
+	}
 	for process, err := range failures {
 		if err == nil {
 			continue

@@ -29,9 +29,10 @@ type Failure struct {
 	Text string
 }
 
-// Fail makes a failure; its text becomes one line.
+// Fail makes a failure; its text becomes one line of UTF-8.
 func Fail(kind, text string) *Failure {
-	return &Failure{kind, strings.Join(strings.Fields(text), " ")}
+	line := strings.Join(strings.Fields(text), " ")
+	return &Failure{kind, strings.ToValidUTF8(line, "\uFFFD")}
 }
 
 func (f *Failure) Error() string { return f.Text }

@@ -21,7 +21,6 @@ type Guest struct {
 	cache     Cache
 	crew      *Crew
 	plan      *Plan
-	judge     *Judge
 	evictions int64
 	told      time.Time
 	last      int64
@@ -149,12 +148,12 @@ func (g *Guest) load(folder string) (map[string]any, []byte, error) {
 	if g.plan != nil {
 		g.plan.Free()
 	}
-	g.plan, g.judge = nil, nil
+	g.plan = nil
 	plan, err := ReadPlan(folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	g.plan, g.judge = plan, NewJudge(plan)
+	g.plan = plan
 	answer := map[string]any{"loaded": true}
 	if dropped, ok := g.cache.Evictions(); ok {
 		g.evictions = dropped
@@ -175,7 +174,7 @@ func (g *Guest) run(argument string) (map[string]any, []byte, error) {
 	}
 	g.protocol.running(true)
 	g.told, g.last = time.Now(), 0
-	if err := g.crew.Run(g.plan, g.judge, number, g.tell); err != nil {
+	if err := g.crew.Run(g.plan, number, g.tell); err != nil {
 		return nil, nil, err
 	}
 	answer := map[string]any{"ran": number}

@@ -9,20 +9,19 @@ type loop struct {
 	cache    Cache
 	many     Many
 	block    *block
-	judge    *Judge
 	failures *failures
 	values   *values
 	ttl      time.Duration
 	found    [][]byte
 }
 
-func newLoop(cache Cache, block *block, judge *Judge, failures *failures) *loop {
+func newLoop(cache Cache, block *block, failures *failures) *loop {
 	plan := block.plan
 	many, ok := cache.(Many)
 	if !ok {
 		many = oneByOne{cache}
 	}
-	return &loop{cache, many, block, judge, failures, plan.values, plan.ttl, make([][]byte, block.multiget)}
+	return &loop{cache, many, block, failures, plan.values, plan.ttl, make([][]byte, block.multiget)}
 }
 
 // oneByOne asks for one key after the other.
@@ -30,10 +29,11 @@ type oneByOne struct{ cache Cache }
 
 func (o oneByOne) GetMany(keys []string, found [][]byte) error {
 	for n, key := range keys {
-		var err error
-		if found[n], err = o.cache.Get(key); err != nil {
+		got, err := o.cache.Get(key)
+		if err != nil {
 			return err
 		}
+		found[n] = got
 	}
 	return nil
 }
@@ -98,18 +98,18 @@ func (l *loop) get(n int) (int64, error) {
 	b := l.block
 	got, err := l.cache.Get(b.key[n])
 	if err != nil {
-		return l.failed(n, n, failed, err)
+		return l.fail(n, failed, err)
 	}
 	now := Now()
 	b.end[n] = now
-	l.judgeRead(n, got)
+	l.compare(n, got)
 	return now, nil
 }
 
 func (l *loop) set(n int) (int64, error) {
 	b := l.block
 	if err := l.cache.Set(b.under[n], b.stored[n], l.ttl); err != nil {
-		return l.failed(n, n, failed, err)
+		return l.fail(n, failed, err)
 	}
 	now := Now()
 	b.end[n] = now
@@ -120,11 +120,11 @@ func (l *loop) getOrSet(n int) (int64, error) {
 	b := l.block
 	got, err := l.cache.Get(b.key[n])
 	if err != nil {
-		return l.failed(n, n, failed, err)
+		return l.fail(n, failed, err)
 	}
 	if got == nil {
 		if err := l.cache.Set(b.under[n], b.stored[n], l.ttl); err != nil {
-			return l.failed(n, n, unfilled, err)
+			return l.fail(n, unfilled, err)
 		}
 	}
 	now := Now()
@@ -132,7 +132,7 @@ func (l *loop) getOrSet(n int) (int64, error) {
 	if got == nil {
 		b.outcome[n] = filled
 	} else {
-		l.judgeRead(n, got)
+		l.compare(n, got)
 	}
 	return now, nil
 }
@@ -148,47 +148,60 @@ func (l *loop) change(n int) (int64, error) {
 		wasThere, err = l.cache.Touch(b.key[n], l.ttl)
 	}
 	if err != nil {
-		return l.failed(n, n, failed, err)
+		return l.fail(n, failed, err)
 	}
 	now := Now()
 	b.end[n] = now
 	if !wasThere {
-		b.outcome[n] = miss
+		b.outcome[n] = missed
 	}
 	return now, nil
 }
 
+// request asks for many keys at once. An error of it is that of each key that was not found, and one failure where nothing
+// was found.
 func (l *loop) request(from, to int) (int64, error) {
 	b := l.block
 	found := l.found[:to-from+1]
 	clear(found)
-	if err := l.many.GetMany(b.key[from:to+1], found); err != nil {
-		return l.failed(from, to, failed, err)
-	}
+	err := l.many.GetMany(b.key[from:to+1], found)
 	now := Now()
+	var failure *Failure
+	if err != nil {
+		failure = FailureOf(err)
+	}
+	isFailure := err != nil
 	for n := from; n <= to; n++ {
 		b.end[n] = now
-		l.judgeRead(n, found[n-from])
+		got := found[n-from]
+		if got == nil && err != nil {
+			b.noteFailure(n, failed, failure)
+			continue
+		}
+		l.compare(n, got)
+		isFailure = false
+	}
+	if isFailure {
+		return now, l.failures.add(from, to, now, failure)
 	}
 	return now, nil
 }
 
-// judgeRead notes the outcome of a read.
-func (l *loop) judgeRead(n int, got []byte) {
+// compare notes the outcome of a read.
+func (l *loop) compare(n int, got []byte) {
 	b := l.block
 	switch {
 	case got == nil:
-		b.outcome[n] = miss
+		b.outcome[n] = missed
 	case !l.values.isValue(b.right[n], got):
-		b.outcome[n] = l.judge.verdict(b, n, got)
+		b.noteOther(n, got)
 	}
 }
 
-func (l *loop) failed(from, to int, how outcome, err error) (int64, error) {
+func (l *loop) fail(n int, outcome byte, err error) (int64, error) {
 	now := Now()
-	for n := from; n <= to; n++ {
-		l.block.end[n] = now
-		l.block.outcome[n] = how
-	}
-	return now, l.failures.add(from, to, FailureOf(err))
+	failure := FailureOf(err)
+	l.block.end[n] = now
+	l.block.noteFailure(n, outcome, failure)
+	return now, l.failures.add(n, n, now, failure)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // protocolVersion is the version of the protocol that is spoken here.
-const protocolVersion = 2
+const protocolVersion = 3
 
 // Order describes the cache to open: its name, its options, the addresses of its servers, and the settings that a client
 // needs.

@@ -21,7 +21,6 @@ const (
 	opGetOrSet
 	opDelete
 	opTouch
-	opKinds
 )
 
 // nothing is the value of a get whose key must be absent. It is larger than the number of any value.
@@ -51,8 +50,6 @@ type numbers map[string]uint32
 
 // planned is the work of one phase; shares has the first operation of each process, and their number.
 type planned struct {
-	Measured   bool     `json:"measured"`
-	Operations []string `json:"operations"`
 	Shares     [][2]int `json:"shares"`
 	TimeLimitS *float64 `json:"time_limit_s"`
 	Multiget   int      `json:"multiget"`
@@ -62,8 +59,6 @@ type planned struct {
 // planFile is plan.json.
 type planFile struct {
 	Pool      string    `json:"pool"`
-	Seed      string    `json:"seed"`
-	Span      int       `json:"span"`
 	Processes int       `json:"processes"`
 	TTLS      *float64  `json:"ttl_s"`
 	Replays   bool      `json:"replays"`
@@ -84,8 +79,7 @@ func ReadPlan(folder string) (*Plan, error) {
 	if file.TTLS != nil {
 		plan.ttl = Span(*file.TTLS)
 	}
-	valuesFile := filepath.Join(folder, "values.bin")
-	if plan.values, err = readValues(valuesFile, file.Pool, file.Seed, file.Span); err != nil {
+	if plan.values, err = readValues(filepath.Join(folder, "values.bin"), file.Pool); err != nil {
 		return nil, err
 	}
 	if plan.operations, err = mapFile(filepath.Join(folder, "ops.bin")); err != nil {
@@ -163,9 +157,14 @@ func (p *Plan) numbersOf(key uint32) numbers {
 	return of
 }
 
-// find is the number of the value that begins as this one; 0 where there is no such value.
-func (n numbers) find(got []byte) uint32 {
-	return n[textOf(got[:min(len(got), HeaderBytes)])]
+// numberOf is the number of a key's value with these bytes; 0 where the key has no such value. The first bytes give the
+// number of the one value to compare with.
+func (p *Plan) numberOf(key uint32, got []byte) uint32 {
+	number := p.numbersOf(key)[textOf(got[:min(len(got), headerBytes)])]
+	if !p.values.isValue(number, got) {
+		return 0
+	}
+	return number
 }
 
 // textOf is a view of bytes that do not change.

@@ -6,9 +6,40 @@ package measure
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"strconv"
 	"syscall"
 )
+
+// usage adds up the processor time of this process and the work of the collector, while the clock runs.
+type usage struct {
+	collector *collector
+	begun     int64
+	cpu       int64
+}
+
+func newUsage() *usage {
+	return &usage{collector: newCollector()}
+}
+
+// begin notes the state when the clock starts.
+func (u *usage) begin() {
+	u.collector.begin()
+	u.begun = processTime()
+}
+
+// end adds what was used since the clock started, after so much time on the clock. A reading has more than is possible
+// where the collector ran on while this goroutine waited for a processor before the work.
+func (u *usage) end(elapsed int64) {
+	u.cpu += possible(processTime()-u.begun, elapsed)
+	u.collector.end()
+}
+
+// possible returns the part of a processor time that can belong to work of this length: all processors give no more in
+// that time.
+func possible(cpu, elapsed int64) int64 {
+	return min(cpu, int64(runtime.NumCPU())*elapsed)
+}
 
 // processTime is the processor time of this process so far, in nanoseconds.
 func processTime() int64 {

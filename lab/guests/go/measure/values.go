@@ -9,28 +9,25 @@ import (
 )
 
 const (
+	// headerBytes is the length of a value's header, which no other value has. A shorter value has no header.
+	headerBytes = 24
 	recipeBytes = 36
 	// recipeHeader is the place of the header in a recipe.
 	recipeHeader = 12
 )
 
 type values struct {
-	// origin identifies any value, also a value of another plan.
-	origin  Header
 	pool    []byte
 	recipes []byte
 }
 
-func readValues(file, pool, seed string, span int) (*values, error) {
+func readValues(file, pool string) (*values, error) {
 	v := &values{}
 	var err error
 	if v.recipes, err = mapFile(file); err != nil {
 		return nil, err
 	}
-	if v.pool, err = mapFile(pool); err == nil {
-		v.origin, err = NewHeader(seed, span, v.pool)
-	}
-	if err != nil {
+	if v.pool, err = mapFile(pool); err != nil {
 		v.free()
 		return nil, err
 	}
@@ -60,38 +57,31 @@ func (v *values) previous(number uint32) uint32 {
 func (v *values) compose(to []byte, number uint32) []byte {
 	recipe := v.recipe(number)
 	at, length := int(binary.LittleEndian.Uint32(recipe)), v.length(number)
-	if length < HeaderBytes {
+	if length < headerBytes {
 		return append(to, v.pool[at:at+length]...)
 	}
 	to = append(to, recipe[recipeHeader:]...)
-	return append(to, v.pool[at+HeaderBytes:at+length]...)
+	return append(to, v.pool[at+headerBytes:at+length]...)
 }
 
 // isValue tells whether this is the value of that number.
 func (v *values) isValue(number uint32, got []byte) bool {
-	return number > 0 && len(got) == v.length(number) && v.begins(number, got)
-}
-
-// begins tells whether the value of that number begins with these bytes.
-func (v *values) begins(number uint32, got []byte) bool {
-	recipe := v.recipe(number)
-	at, length := int(binary.LittleEndian.Uint32(recipe)), v.length(number)
-	switch {
-	case len(got) > length:
+	if number == 0 || len(got) != v.length(number) {
 		return false
-	case length < HeaderBytes:
-		return bytes.Equal(got, v.pool[at:at+len(got)])
-	case len(got) < HeaderBytes:
-		return bytes.Equal(got, recipe[recipeHeader:recipeHeader+len(got)])
 	}
-	return bytes.Equal(got[:HeaderBytes], recipe[recipeHeader:]) &&
-		bytes.Equal(got[HeaderBytes:], v.pool[at+HeaderBytes:at+len(got)])
+	recipe := v.recipe(number)
+	at := int(binary.LittleEndian.Uint32(recipe))
+	if len(got) < headerBytes {
+		return bytes.Equal(got, v.pool[at:at+len(got)])
+	}
+	return bytes.Equal(got[:headerBytes], recipe[recipeHeader:]) &&
+		bytes.Equal(got[headerBytes:], v.pool[at+headerBytes:at+len(got)])
 }
 
 // first are the first bytes of a value, which tell its number among the values of its key.
 func (v *values) first(number uint32) []byte {
 	recipe := v.recipe(number)
-	if length := v.length(number); length < HeaderBytes {
+	if length := v.length(number); length < headerBytes {
 		at := int(binary.LittleEndian.Uint32(recipe))
 		return v.pool[at : at+length]
 	}

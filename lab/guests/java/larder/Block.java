@@ -1,5 +1,6 @@
 package larder;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -12,44 +13,44 @@ import java.util.Map;
  * starts, unless there are too many operations.
  */
 final class Block {
-    /** The outcomes of an operation. */
+    /** The outcomes of an operation; the loop notes an outcome only where it is not {@code RIGHT}. */
     static final byte RIGHT = 0;
     static final byte MISS = 1;
-    static final byte DAMAGED = 2;
-    static final byte TRUNCATED = 3;
-    static final byte ERROR = 4;
-    static final byte FILLED = 5;
-    static final byte UNFILLED = 6;
-    static final byte STALE = 7;
-    static final byte OTHER_KEY = 8;
-    /** A miss of a key that must be absent, which is the right answer. */
-    static final byte PLANNED = 9;
-    static final int OUTCOMES = 10;
+    static final byte ERROR = 2;
+    static final byte FILLED = 3;
+    static final byte UNFILLED = 4;
+    /** Another value than the expected one. */
+    static final byte OTHER = 5;
+
+    /** The kinds of notes. */
+    private static final int OF_VALUE = 1;
+
+    private static final int OF_BYTES = 2;
+    private static final int OF_ERROR = 3;
+
+    /** The bytes of other values that a block keeps as they are. Of the values after these it keeps the beginning. */
+    private static final int OTHER_BYTES = 16 << 20;
+
+    private static final int BEGINNING = 64;
 
     /** The limits of a block. */
     record Limits(int operations, long bytes) {}
 
-    /** Operations that followed one another on the clock: their start, and the phase's elapsed time at that moment. */
-    record Segment(int from, int to, long began, long elapsed) {}
+    /** The first of operations that followed one another on the clock, and the time at which it began. */
+    record Segment(int first, long began) {}
 
-    /** An operation and the wrong value that it got. */
-    record Wrong(int operation, byte[] got) {}
+    /** More about an operation: the number of the value that it got, or the length and bytes of that, or an error. */
+    record Note(int operation, int kind, int number, byte[] bytes) {}
 
     final Plan plan;
     final int multiget;
     final byte[] kind;
-    final int[] keyIndex;
     final Key[] key;
-    /** The value of the operation, as the plan has it. */
-    final int[] value;
+    final Key[] under;
     /** The number of the value that a read is compared with; 0 where no value is right. */
     final int[] right;
-    final int[] underIndex;
-    final Key[] under;
     /** The value that a set stores. */
     final byte[][] stored;
-    /** The bytes that each operation moves. */
-    final int[] length;
     final byte[] outcome;
     /** The end time of each operation. */
     final long[] end;
@@ -57,17 +58,17 @@ final class Block {
     final int[] requestTo;
     final Cache.Request[] requests;
     final List<Segment> segments = new ArrayList<>();
-    final Map<Integer, Failure> errors = new HashMap<>();
-    /** By kind and outcome, the first wrong operation. */
-    final Map<Byte, Map<Byte, Wrong>> wrong = new HashMap<>();
+    /** In the order of the operations, of which each has at most one. */
+    final List<Note> notes = new ArrayList<>();
     int count;
 
     private final Limits limits;
     private final boolean meetsNewer;
     private final Map<Integer, byte[]> composed = new HashMap<>();
     private long composedBytes;
-    /** The gets whose key must be absent. */
-    private final List<Integer> nothing = new ArrayList<>();
+    private long otherBytes;
+    /** The place of the first operation in the plan. */
+    private int first;
     /** The number of the value that the null cache holds. */
     private int held;
 
@@ -80,40 +81,29 @@ final class Block {
         this.held = held;
         int room = limits.operations;
         kind = new byte[room];
-        keyIndex = new int[room];
         key = new Key[room];
-        value = new int[room];
-        right = new int[room];
-        underIndex = new int[room];
         under = new Key[room];
+        right = new int[room];
         stored = new byte[room][];
-        length = new int[room];
         outcome = new byte[room];
         end = new long[room];
         requestTo = new int[multiget > 1 ? room : 0];
         requests = new Cache.Request[multiget > 1 ? room : 0];
     }
 
-    /** Makes ready as many of the {@code most} operations from {@code first} on as fit, and returns their number. */
-    int fill(Cache cache, int first, int most) throws Exception {
-        int wanted = Math.min(most, limits.operations);
+    /** Makes ready as many of the {@code most} operations from {@code from} on as fit, and returns their number. */
+    int fill(Cache cache, int from, int most) throws Exception {
         if (composedBytes >= limits.bytes) {
             composed.clear();
             composedBytes = 0;
         }
         Arrays.fill(stored, 0, count, null);
-        Operations all = plan.operations;
-        System.arraycopy(all.kind(), first, kind, 0, wanted);
-        System.arraycopy(all.key(), first, keyIndex, 0, wanted);
-        System.arraycopy(all.value(), first, value, 0, wanted);
-        System.arraycopy(all.under(), first, underIndex, 0, wanted);
-        Arrays.fill(outcome, 0, wanted, RIGHT);
-        Arrays.fill(end, 0, wanted, 0);
         segments.clear();
-        errors.clear();
-        wrong.clear();
-        nothing.clear();
+        notes.clear();
+        otherBytes = 0;
+        first = from;
         count = 0;
+        int wanted = Math.min(most, limits.operations);
         while (count < wanted && (count == 0 || composedBytes < limits.bytes)) {
             prepare(count++);
         }
@@ -123,61 +113,61 @@ final class Block {
         return count;
     }
 
-    /** Marks the misses of keys that must be absent as right, once the failures among them are known. */
-    void settleMisses() {
-        for (int n : nothing) {
-            if (outcome[n] == MISS) {
-                outcome[n] = PLANNED;
-            }
+    /**
+     * Notes that an operation got another value than the expected one: the number of this value among those of its key,
+     * or its bytes.
+     */
+    void other(int n, byte[] got) {
+        outcome[n] = OTHER;
+        int number = plan.numbersOf(plan.operations.key()[first + n]).find(got);
+        if (number != 0) {
+            notes.add(new Note(n, OF_VALUE, number, new byte[0]));
+            return;
         }
+        otherBytes += got.length;
+        boolean isCut = otherBytes > OTHER_BYTES && got.length > BEGINNING;
+        notes.add(new Note(n, OF_BYTES, got.length, isCut ? Arrays.copyOf(got, BEGINNING) : got));
     }
 
-    /** Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got. */
-    void noteWrong(int n, byte how, byte[] got) {
-        wrong.computeIfAbsent(kind[n], missing -> new HashMap<>()).putIfAbsent(how, new Wrong(n, got));
+    /** Notes the error of an operation. */
+    void error(int n, String words) {
+        notes.add(new Note(n, OF_ERROR, 0, words.getBytes(StandardCharsets.UTF_8)));
     }
 
     private void prepare(int n) {
-        key[n] = plan.keys[keyIndex[n]];
-        under[n] = plan.keys[underIndex[n]];
+        Operations all = plan.operations;
+        int value = all.value()[first + n];
+        kind[n] = all.kind()[first + n];
+        key[n] = plan.keys[all.key()[first + n]];
+        under[n] = plan.keys[all.under()[first + n]];
         right[n] = 0;
-        length[n] = 0;
+        outcome[n] = RIGHT;
         switch (kind[n]) {
             case Operations.SET -> {
-                held = value[n];
-                store(n, held);
+                held = value;
+                stored[n] = composed(value);
             }
-            case Operations.GET, Operations.GET_OR_SET -> {
-                expect(n);
-                if (kind[n] == Operations.GET_OR_SET) {
-                    store(n, right[n]);
-                }
+            case Operations.GET -> right[n] = expected(all.key()[first + n], plan.replays ? held : value);
+            case Operations.GET_OR_SET -> {
+                held = held == 0 ? value : held;
+                right[n] = expected(all.key()[first + n], plan.replays ? held : value);
+                stored[n] = composed(right[n]);
             }
             default -> { }
         }
     }
 
-    private void expect(int n) {
-        if (plan.replays) {
-            if (held == 0 && kind[n] == Operations.GET_OR_SET) {
-                held = value[n];
-            }
-            value[n] = held;
-        }
-        int number = value[n] != 0 ? value[n] : plan.newest[keyIndex[n]];
-        right[n] = number == Plan.NOTHING ? 0 : number;
-        if (number == Plan.NOTHING) {
-            nothing.add(n);
-        }
-        length[n] = right[n] == 0 ? 0 : plan.values.length(right[n]);
+    /** The number of the value that a read expects; 0 where no value is right. */
+    private int expected(int keyIndex, int value) {
         if (meetsNewer) {
-            plan.numbersOf(keyIndex[n]);
+            plan.numbersOf(keyIndex);
         }
+        int number = value != 0 ? value : plan.newest[keyIndex];
+        return number == Plan.NOTHING ? 0 : number;
     }
 
-    private void store(int n, int number) {
-        length[n] = plan.values.length(number);
-        stored[n] = composed.computeIfAbsent(number, missing -> {
+    private byte[] composed(int number) {
+        return composed.computeIfAbsent(number, missing -> {
             composedBytes += plan.values.length(missing);
             return plan.values.compose(missing);
         });

@@ -1,8 +1,10 @@
 package larder;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.CountDownLatch;
@@ -24,7 +26,7 @@ final class Crew {
     }
 
     /** Runs a phase, and calls {@code tell} with the operations of all threads several times a second. */
-    void run(Plan plan, Judge judge, int phase, Path folder, LongConsumer tell) throws Exception {
+    void run(Plan plan, int phase, Path folder, LongConsumer tell) throws Exception {
         while (caches.size() < plan.processes) {
             caches.add(caches.get(0).another());
         }
@@ -32,20 +34,24 @@ final class Crew {
         caches.forEach(Cache::connections);
         List<Worker> workers = new ArrayList<>();
         CountDownLatch start = new CountDownLatch(1);
-        for (int process = 0; process < plan.processes; process++) {
-            Judge own = plan.processes == 1 ? judge : judge.another();
-            workers.add(new Worker(plan, caches.get(process), own, phase, process, start));
-        }
-        long[] ticks = Usage.ticks();
-        long ofOthers = work(workers, start, tell);
-        double systemShare = systemShare(ticks, Usage.ticks());
-        long timed = Math.max(1, workers.stream().mapToLong(worker -> worker.phase.timed()).sum());
-        for (Worker worker : workers) {
-            judge.learnFrom(worker.judge);
-            // The other threads worked for each worker as long as it worked itself.
-            double share = (double) worker.phase.timed() / timed;
-            long cpu = worker.phase.cpu() + Math.round(Math.max(0, ofOthers) * share);
-            worker.phase.writeResult(folder, Phase.possible(cpu, worker.phase.timed()), systemShare);
+        try {
+            for (int process = 0; process < plan.processes; process++) {
+                Phase share = new Phase(plan, caches.get(process), phase, process);
+                workers.add(new Worker(share, caches.get(process), Records.open(folder, process), process, start));
+            }
+            long[] ticks = Usage.ticks();
+            long ofOthers = work(workers, start, tell);
+            double systemShare = systemShare(ticks, Usage.ticks());
+            long timed = Math.max(1, workers.stream().mapToLong(worker -> worker.phase.timed()).sum());
+            for (Worker worker : workers) {
+                // The other threads worked for each worker as long as it worked itself.
+                double share = (double) worker.phase.timed() / timed;
+                worker.sendEnd(worker.phase.cpu() + Math.round(Math.max(0, ofOthers) * share), systemShare);
+            }
+        } finally {
+            for (Worker worker : workers) {
+                worker.records.close();
+            }
         }
     }
 
@@ -99,17 +105,17 @@ final class Crew {
     private static final class Worker {
         final Phase phase;
         final Cache cache;
-        final Judge judge;
+        final Records records;
         final CountDownLatch isReady = new CountDownLatch(1);
         final CountDownLatch isOver = new CountDownLatch(1);
         volatile Failure failure;
         private final int process;
         private final CountDownLatch start;
 
-        Worker(Plan plan, Cache cache, Judge judge, int phase, int process, CountDownLatch start) throws Exception {
-            this.phase = new Phase(plan, cache, judge, phase, process);
+        Worker(Phase phase, Cache cache, Records records, int process, CountDownLatch start) {
+            this.phase = phase;
             this.cache = cache;
-            this.judge = judge;
+            this.records = records;
             this.process = process;
             this.start = start;
         }
@@ -127,12 +133,24 @@ final class Crew {
                     : new Failure(failure.kind(), "process " + (process + 1) + " of " + of + ": " + failure.text());
         }
 
+        /** Sends the end of the thread's record, with this processor time. */
+        void sendEnd(long cpuNanos, double systemShare) throws IOException {
+            long possible = Phase.possible(cpuNanos, phase.timed());
+            long system = Math.round(possible * systemShare);
+            records.sendEnd(Map.of(
+                    "cpu_user_ns", possible - system,
+                    "cpu_system_ns", system,
+                    "rss_bytes", Usage.residentBytes(),
+                    "connections", cache.connections(),
+                    "tiers", List.of()));
+        }
+
         private void run(Set<String> tasks) {
             try {
                 tasks.add(Usage.task());
                 isReady.countDown();
                 start.await();
-                phase.run();
+                phase.run(records);
             } catch (Exception | OutOfMemoryError e) {
                 failure = Failure.of(e);
             } finally {

@@ -17,7 +17,6 @@ final class Guest {
     private final Crew crew;
     private Path folder;
     private Plan plan;
-    private Judge judge;
     private boolean isWarm;
     private long told;
     private long last;
@@ -109,14 +108,12 @@ final class Guest {
     private void load(String name) throws Exception {
         // The plan before may be as large, so it goes first.
         plan = null;
-        judge = null;
         folder = Path.of(name);
         try {
             plan = Plan.read(folder);
         } catch (IOException e) {
             throw Failure.of(e);
         }
-        judge = new Judge(plan);
         cache.expect(plan.ttlMillis != Cache.FOREVER);
         if (!isWarm && plan.phases.stream().anyMatch(Plan.Phase::isMeasured)) {
             WarmUp.run(cache, plan);
@@ -136,7 +133,7 @@ final class Guest {
         protocol.isRunning(true);
         told = System.nanoTime();
         last = 0;
-        crew.run(plan, judge, number, folder, this::tell);
+        crew.run(plan, number, folder, this::tell);
         Map<String, Object> ran = new LinkedHashMap<>(Map.of("ran", number));
         if (evictions >= 0) {
             long before = evictions;

@@ -7,15 +7,13 @@ package larder;
 final class Loop {
     private final Cache cache;
     private final Block block;
-    private final Judge judge;
     private final Failures failures;
     private final Values values;
     private final long ttlMillis;
 
-    Loop(Cache cache, Block block, Judge judge, Failures failures) {
+    Loop(Cache cache, Block block, Failures failures) {
         this.cache = cache;
         this.block = block;
-        this.judge = judge;
         this.failures = failures;
         values = block.plan.values;
         ttlMillis = block.plan.ttlMillis;
@@ -75,7 +73,7 @@ final class Loop {
         if (got == null) {
             block.outcome[n] = Block.MISS;
         } else {
-            judge(n, got);
+            compare(n, got);
         }
         return now;
     }
@@ -113,7 +111,7 @@ final class Loop {
         if (got == null) {
             block.outcome[n] = Block.FILLED;
         } else {
-            judge(n, got);
+            compare(n, got);
         }
         return now;
     }
@@ -150,15 +148,15 @@ final class Loop {
             if (got == null) {
                 block.outcome[n] = Block.MISS;
             } else {
-                judge(n, got);
+                compare(n, got);
             }
         }
         return now;
     }
 
-    private void judge(int n, byte[] got) {
+    private void compare(int n, byte[] got) {
         if (!values.isValue(block.right[n], got)) {
-            block.outcome[n] = judge.verdict(block, n, got);
+            block.other(n, got);
         }
     }
 

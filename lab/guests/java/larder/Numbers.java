@@ -17,31 +17,23 @@ final class Numbers {
         }
         places = new int[Math.max(2, Integer.highestOneBit(count) << 2)];
         for (int number = newest; number != 0; number = values.previous(number)) {
-            add(number);
+            int place = placeOf(values.head(number));
+            places[place] = places[place] == 0 ? number : places[place];
         }
     }
 
-    /** The number of the value that begins as this one; 0 where there is no such value. */
+    /** The number of this value; 0 where it is none of the key's. */
     int find(byte[] got) {
-        int place = Values.hashOfHeader(got) & places.length - 1;
-        while (places[place] != 0 && !values.hasHeaderOf(places[place], got)) {
-            place = place + 1 & places.length - 1;
-        }
-        return places[place];
+        int number = places[placeOf(got)];
+        return values.isValue(number, got) ? number : 0;
     }
 
-    private void add(int number) {
-        byte[] value = null;
-        int place = values.hashOfHeader(number) & places.length - 1;
-        while (places[place] != 0) {
-            if (value == null) {
-                value = values.compose(number);
-            }
-            if (values.hasHeaderOf(places[place], value)) {
-                return;
-            }
+    /** The place of the value that begins as this one, or the free place for it. */
+    private int placeOf(byte[] value) {
+        int place = Values.hashOfHead(value) & places.length - 1;
+        while (places[place] != 0 && !values.hasHead(places[place], value)) {
             place = place + 1 & places.length - 1;
         }
-        places[place] = number;
+        return place;
     }
 }

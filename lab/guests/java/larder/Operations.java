@@ -11,6 +11,7 @@ record Operations(byte[] kind, int[] key, int[] value, int[] under) {
     static final byte GET_OR_SET = 2;
     static final byte DELETE = 3;
     static final byte TOUCH = 4;
+    static final int KINDS = 5;
 
     private static final int BYTES = 16;
 

@@ -12,7 +12,7 @@ import java.util.Map;
  */
 record Order(String cache, Map<String, Object> options, List<String> servers, Map<String, String> access) {
     /** The version of the protocol that is spoken here. */
-    static final long PROTOCOL = 2;
+    static final long PROTOCOL = 3;
 
     @SuppressWarnings("unchecked")
     static Order read(Path file) throws Exception {

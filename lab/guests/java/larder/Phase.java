@@ -1,31 +1,23 @@
 package larder;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 /**
- * One thread's share of a phase: blocks are made ready, worked through, counted. A thread alone stops its clock while
- * it prepares and counts. Each of several threads keeps its clock running, because the other threads have the cache to
- * themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
+ * One thread's share of a phase: blocks are made ready, worked through, sent to Larder. A thread alone stops its clock
+ * while it prepares and sends. Each of several threads keeps its clock running, because the other threads have the
+ * cache to themselves meanwhile. So each of them prepares and sends as much at once as memory allows, mostly
+ * everything.
  */
 final class Phase {
     /** The limits of a block. For a thread alone: as much as stays in a processor's cache. */
-    private static final Block.Limits ALONE = new Block.Limits(16_384, 4 << 20);
+    private static final Block.Limits ALONE = new Block.Limits(4_096, 4 << 20);
 
     private static final Block.Limits SEVERAL = new Block.Limits(262_144, 64 << 20);
     private static final long PROCESSORS = Runtime.getRuntime().availableProcessors();
     /** The longest segment of the loop; between segments the progress is published. */
     private static final long SEGMENT_NANOS = 250_000_000;
 
-    private final Plan plan;
     private final Cache cache;
-    private final int number;
-    private final int process;
     private final boolean isAlone;
     private final int first;
     private final int operations;
@@ -34,7 +26,6 @@ final class Phase {
     private final Block block;
     private final Failures failures;
     private final Loop loop;
-    private final Count count;
     private int filled;
     private Usage usage;
     private long start;
@@ -43,12 +34,9 @@ final class Phase {
     private volatile long done;
     private volatile boolean isStopped;
 
-    Phase(Plan plan, Cache cache, Judge judge, int number, int process) throws Exception {
+    Phase(Plan plan, Cache cache, int number, int process) throws Exception {
         Plan.Phase phase = plan.phases.get(number);
-        this.plan = plan;
         this.cache = cache;
-        this.number = number;
-        this.process = process;
         isAlone = plan.processes == 1;
         first = phase.shares()[process][0];
         operations = phase.shares()[process][1];
@@ -61,37 +49,32 @@ final class Phase {
         Block.Limits limits = isAlone ? ALONE : SEVERAL;
         limits = new Block.Limits(Math.min(limits.operations(), operations), limits.bytes());
         block = new Block(plan, limits, phase.multiget(), !isAlone || again, held);
-        failures = new Failures(judge, block);
-        loop = new Loop(cache, block, judge, failures);
-        count = new Count(phase.operations(), phase.multiget());
+        failures = new Failures(block);
+        loop = new Loop(cache, block, failures);
         filled = operations == 0 ? 0 : block.fill(cache, first, operations);
     }
 
-    /** Does the share, in the thread that owns it. */
-    void run() throws Exception {
-        if (isAlone) {
-            usage = new Usage(Set.of(Usage.task()), cache.hasPassingThreads());
-        } else {
-            cpu -= Usage.ofThread();
-        }
-        int position = 0;
-        while (filled > 0 && !isStopped) {
-            workThroughBlock();
-            count.add(block);
-            failures.nextBlock();
-            if (timed >= limit) {
-                break;
+    /** Does the share, in the thread that owns it, and sends its blocks. */
+    void run(Records records) throws Exception {
+        long before = Usage.ofThread();
+        // A thread alone counts the time of the other threads too, while its own clock runs.
+        try (Usage others = isAlone ? new Usage(Set.of(Usage.task()), cache.hasPassingThreads()) : null) {
+            usage = others;
+            int position = 0;
+            while (filled > 0 && !isStopped) {
+                int count = workThroughBlock();
+                cpu = isAlone ? cpu : Usage.ofThread() - before;
+                records.sendBlock(block, count);
+                failures.nextBlock();
+                if (timed >= limit) {
+                    break;
+                }
+                position += filled;
+                if (again && position == operations) {
+                    position = 0;
+                }
+                filled = position == operations ? 0 : block.fill(cache, first + position, operations - position);
             }
-            position += filled;
-            if (again && position == operations) {
-                position = 0;
-            }
-            filled = position == operations ? 0 : block.fill(cache, first + position, operations - position);
-        }
-        if (isAlone) {
-            usage.close();
-        } else {
-            cpu += Usage.ofThread();
         }
     }
 
@@ -100,7 +83,7 @@ final class Phase {
         return done;
     }
 
-    /** Ends the share early, for another thread: there is no result then. */
+    /** Ends the share early, for another thread: its record then has no end. */
     void stop() {
         isStopped = true;
     }
@@ -120,7 +103,8 @@ final class Phase {
         return Math.min(Math.max(0, cpu), PROCESSORS * elapsed);
     }
 
-    private void workThroughBlock() throws Exception {
+    /** Returns the number of operations of the block that are done. */
+    private int workThroughBlock() throws Exception {
         int at = 0;
         while (at < block.count && timed < limit && !isStopped) {
             long used = isAlone ? used() : 0;
@@ -130,41 +114,22 @@ final class Phase {
             if (cache.finish()) {
                 block.end[next - 1] = System.nanoTime();
             }
+            long end = block.end[next - 1];
             // A reading has more where the compiler ran on while this thread waited for a processor before the work.
-            cpu += isAlone ? possible(used() - used, block.end[next - 1] - began) : 0;
+            cpu += isAlone ? possible(used() - used, end - began) : 0;
             if (done == 0) {
                 start = began;
             }
-            long elapsed = isAlone ? timed : began - start;
-            block.segments.add(new Block.Segment(at, next - 1, began, elapsed));
-            timed = elapsed + block.end[next - 1] - began;
+            block.segments.add(new Block.Segment(at, began));
+            timed = isAlone ? timed + end - began : end - start;
             done += next - at;
             at = next;
         }
+        return at;
     }
 
     private long used() {
         long own = Usage.ofThread();
         return own + usage.ofOthers(own);
-    }
-
-    /** Writes the result with this processor time to a file, which gets its name when it is complete. */
-    void writeResult(Path folder, long cpuNanos, double systemShare) throws Exception {
-        long system = Math.round(cpuNanos * systemShare);
-        Map<String, Object> result = new LinkedHashMap<>();
-        result.put("start_ns", start);
-        result.put("wall_ns", timed);
-        result.put("cpu_user_ns", cpuNanos - system);
-        result.put("cpu_system_ns", system);
-        result.put("rss_bytes", Usage.residentBytes());
-        result.put("connections", cache.connections());
-        result.put("failed", failures.notStored());
-        result.put("first_error", count.firstError());
-        result.put("tiers", List.of());
-        result.put("operations", count.over(timed));
-        Path file = folder.resolve("ran-" + number + "-" + process + ".json");
-        Path part = folder.resolve(file.getFileName() + ".part");
-        Files.writeString(part, Json.write(result));
-        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
     }
 }

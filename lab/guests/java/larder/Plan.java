@@ -12,8 +12,7 @@ final class Plan {
     static final int NOTHING = 0xffff_ffff;
 
     /** The work of one phase; {@code shares} has the first operation of each process, and their number. */
-    record Phase(
-            boolean isMeasured, List<String> operations, int[][] shares, long limitNanos, int multiget, boolean again) {}
+    record Phase(boolean isMeasured, int[][] shares, long limitNanos, int multiget, boolean again) {}
 
     final int processes;
     final long ttlMillis;
@@ -65,11 +64,7 @@ final class Plan {
                 terms,
                 keys.toArray(Key[]::new),
                 newest.stream().mapToInt(number -> number).toArray(),
-                Values.read(
-                        folder.resolve("values.bin"),
-                        Path.of((String) plan.get("pool")),
-                        (String) plan.get("seed"),
-                        ((Long) plan.get("span")).intValue()),
+                Values.read(folder.resolve("values.bin"), Path.of((String) plan.get("pool"))),
                 Operations.read(folder.resolve("ops.bin")));
     }
 
@@ -79,7 +74,6 @@ final class Plan {
         var limit = (Number) phase.get("time_limit_s");
         return new Phase(
                 (Boolean) phase.get("measured"),
-                (List<String>) phase.get("operations"),
                 shares.stream().map(share -> share.stream().mapToInt(Math::toIntExact).toArray()).toArray(int[][]::new),
                 limit == null ? Long.MAX_VALUE : Math.round(limit.doubleValue() * 1e9),
                 ((Long) phase.get("multiget")).intValue(),

@@ -34,14 +34,17 @@ final class WarmUp {
     private final int[] chosen;
     private final int keys;
     private final int multiget;
-    private final Set<String> names = new HashSet<>();
+    /** Whether the plan has operations of a kind. */
+    private final boolean[] has = new boolean[Operations.KINDS];
 
     private WarmUp(Cache cache, Plan plan) throws Exception {
         this.plan = plan;
         int together = 1;
         for (Plan.Phase phase : plan.phases) {
-            names.addAll(phase.operations());
             together = Math.max(together, phase.multiget());
+        }
+        for (byte kind : plan.operations.kind()) {
+            has[kind] = true;
         }
         multiget = Math.min(together, MOST_KEYS);
         chosen = chosen(cache);
@@ -77,10 +80,9 @@ final class WarmUp {
         }
     }
 
-    /** Warms up for a plan with a measured phase. A failure is only reported, for the plan will meet it too. */
+    /** Warms up for a plan. A failure is only reported, for the plan will meet it too. */
     static void run(Cache cache, Plan plan) throws Exception {
-        boolean isMeasured = plan.phases.stream().anyMatch(Plan.Phase::isMeasured);
-        if (isMeasured && plan.values.count() > 0) {
+        if (plan.values.count() > 0) {
             Cache own = cache.forWarmUp();
             WarmUp warmUp = new WarmUp(own, plan);
             if (warmUp.keys > 0) {
@@ -91,16 +93,15 @@ final class WarmUp {
 
     private void run(Cache cache) throws Exception {
         Plan rehearsal = rehearsal(cache.hasTtl());
-        Judge judge = new Judge(rehearsal);
         CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
         long began = System.nanoTime();
         long compiled = compiler.getTotalCompilationTime();
         long still = began;
         long done = 0;
-        try {
+        try (Records records = Records.unread()) {
             for (long now = began; now - began < LONGEST_NANOS; now = System.nanoTime()) {
-                Phase phase = new Phase(rehearsal, cache, judge, 0, 0);
-                phase.run();
+                Phase phase = new Phase(rehearsal, cache, 0, 0);
+                phase.run(records);
                 done += phase.done();
                 if (compiler.getTotalCompilationTime() != compiled) {
                     compiled = compiler.getTotalCompilationTime();
@@ -122,42 +123,35 @@ final class WarmUp {
     private Plan rehearsal(boolean hasTtl) {
         Key[] own = ownKeys(keys + 1);
         int[] newest = new int[own.length];
-        List<byte[]> kinds = new ArrayList<>();
         for (int key = 0; key < keys; key++) {
             newest[key] = key + 1;
         }
-        kinds.add(new byte[] {Operations.SET});
-        if (names.contains("touch")) {
-            kinds.add(new byte[] {Operations.TOUCH});
+        List<Byte> kinds = new ArrayList<>(List.of(Operations.SET));
+        if (has[Operations.TOUCH]) {
+            kinds.add(Operations.TOUCH);
         }
-        if (names.contains("get") || names.contains("get_many")) {
-            kinds.add(new byte[] {Operations.GET});
+        if (has[Operations.GET]) {
+            kinds.add(Operations.GET);
         }
-        if (names.contains("delete") || names.contains("get_or_set")) {
-            kinds.add(new byte[] {Operations.DELETE});
+        if (has[Operations.DELETE] || has[Operations.GET_OR_SET]) {
+            kinds.add(Operations.DELETE);
         }
-        if (names.contains("get_or_set")) {
-            kinds.add(new byte[] {Operations.GET_OR_SET});
-            kinds.add(new byte[] {Operations.GET_OR_SET});
+        if (has[Operations.GET_OR_SET]) {
+            // The first fills, and the second hits.
+            kinds.addAll(List.of(Operations.GET_OR_SET, Operations.GET_OR_SET));
         }
         int perRound = kinds.size() * keys + 1;
         Operations operations = Operations.of(ROUNDS * perRound);
         int at = 0;
         for (int round = 0; round < ROUNDS; round++) {
-            for (byte[] kind : kinds) {
+            for (byte kind : kinds) {
                 for (int key = 0; key < keys; key++) {
-                    operations.put(at++, kind[0], key, key + 1);
+                    operations.put(at++, kind, key, key + 1);
                 }
             }
             operations.put(at++, Operations.GET, keys, Plan.NOTHING);
         }
-        Plan.Phase phase = new Plan.Phase(
-                false,
-                List.of("set", multiget > 1 ? "get_many" : "get", "get_or_set", "delete", "touch"),
-                new int[][] {{0, at}},
-                STILL_NANOS,
-                multiget,
-                false);
+        Plan.Phase phase = new Plan.Phase(false, new int[][] {{0, at}}, STILL_NANOS, multiget, false);
         long ttl = plan.ttlMillis == Cache.FOREVER ? TTL_MILLIS : Math.min(plan.ttlMillis, TTL_MILLIS);
         Plan.Terms terms = new Plan.Terms(1, hasTtl ? ttl : Cache.FOREVER, plan.replays, List.of(phase));
         return new Plan(terms, own, newest, plan.values.only(chosen), operations);

@@ -35,7 +35,7 @@ final class CacheTest {
             int large = plan.value(0, 50_000);
             int small = plan.value(1, 40);
             int[][] gets = {{0, 0, large}, {0, 1, small}};
-            plan.phase(Map.of("operations", List.of("get")), gets);
+            plan.phase(Map.of(), gets);
             Small cache = new Small();
             WarmUp.run(cache, plan.read());
             // On a slow machine the time of the warm-up is over first.
@@ -44,8 +44,8 @@ final class CacheTest {
         });
         Check.that("the warm-up leaves no entries behind", () -> {
             TestPlan plan = new TestPlan("a", "b");
-            plan.phase(
-                    Map.of("operations", List.of("get", "get_or_set")), new int[] {2, 0, plan.value(0, 100)});
+            int value = plan.value(0, 100);
+            plan.phase(Map.of(), new int[] {Operations.GET_OR_SET, 0, value}, new int[] {Operations.GET, 0, value});
             MapCache cache = new MapCache();
             WarmUp.run(cache, plan.read());
             Check.equal(cache.entries.size(), 0, "entries");

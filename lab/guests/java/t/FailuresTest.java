@@ -1,7 +1,6 @@
 package larder;
 
 import java.util.Arrays;
-import java.util.List;
 import java.util.Map;
 
 /** Failures are counted by their kind, and end a phase where there is nothing else. */
@@ -15,10 +14,12 @@ final class FailuresTest {
             Check.equal(failure.kind(), "timeout", "kind");
         });
         Check.that("ninety-nine failures before each success are never enough", () -> {
-            Map<String, Object> found = plan(1, 1000).found(new Failing(100), "get");
-            Check.equal(found.get("errors"), 990, "errors");
-            Check.equal(found.get("errors_by_kind"), "{timeout=990}", "kinds");
-            Check.equal(found.get("misses"), 10, "misses");
+            TestRecords found = plan(1, 1000).run(new Failing(100));
+            Check.equal(found.count(Block.ERROR), 990, "errors");
+            Check.equal(found.count(Block.MISS), 10, "misses");
+            Check.equal(found.errorsByKind(), "{timeout=990}", "kinds");
+            Check.equal(TestRecords.words(found.notes.get(0)), "timeout\nno answer", "the first error");
+            Check.equal(TestRecords.words(found.notes.get(1)), "timeout", "the next error");
         });
         Check.that("a request of many keys is one failure", () -> {
             Failure failure = gaveUp(7, 699);
@@ -27,7 +28,7 @@ final class FailuresTest {
         Check.end();
     }
 
-    /** A cache whose sets fail, and whose gets fail except for one of {@code every}; with 0 no get fails. */
+    /** A cache whose gets fail except for one of {@code every}. */
     private static final class Failing extends MapCache {
         private final int every;
         private int asked;
@@ -38,14 +39,9 @@ final class FailuresTest {
 
         @Override
         byte[] get(Key key) throws Exception {
-            if (every == 0 || ++asked % every == 0) {
+            if (++asked % every == 0) {
                 return null;
             }
-            throw new Failure("timeout", "no answer");
-        }
-
-        @Override
-        void set(Key key, byte[] value, long ttlMillis) throws Exception {
             throw new Failure("timeout", "no answer");
         }
     }
@@ -55,8 +51,7 @@ final class FailuresTest {
         int value = plan.value(0, 40);
         int[][] gets = new int[count][];
         Arrays.fill(gets, new int[] {0, 0, value});
-        String name = multiget > 1 ? "get_many" : "get";
-        return plan.phase(Map.of("operations", List.of(name), "multiget", multiget), gets);
+        return plan.phase(Map.of("multiget", multiget), gets);
     }
 
     private static Failure gaveUp(int multiget, int count) throws Exception {

@@ -52,7 +52,7 @@ final class LocalCacheTest {
             TestPlan plan = new TestPlan("a", "b");
             int value = plan.value(0, 40);
             plan.phase(
-                    Map.of("operations", List.of("set", "get", "get_or_set", "delete")),
+                    Map.of(),
                     new int[] {Operations.SET, 0, value},
                     new int[] {Operations.GET, 0, value},
                     new int[] {Operations.GET_OR_SET, 0, value},

@@ -22,7 +22,7 @@ final class ProgramTest {
         Path folder = Files.createTempDirectory("larder-java-test");
         Files.writeString(
                 folder.resolve("open.json"),
-                "{\"protocol\": 2, \"cache\": \"" + cache + "\", \"options\": {}, \"servers\": []}");
+                "{\"protocol\": 3, \"cache\": \"" + cache + "\", \"options\": {}, \"servers\": []}");
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         return new ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), "larder.Main", folder.toString())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -5,23 +5,23 @@
  * starts, unless there are too many operations.
  */
 
-import { GET, GET_OR_SET, NOTHING, OPERATION_WORDS, SET } from './plan.js';
+import { firstBytes, GET, GET_OR_SET, NOTHING, OPERATION_WORDS, SET } from './plan.js';
 
 // The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
 export const RIGHT = 0;
 export const MISS = 1;
-export const DAMAGED = 2;
-export const TRUNCATED = 3;
-export const ERROR = 4;
-export const FILLED = 5;
-export const UNFILLED = 6;
-export const STALE = 7;
-export const OTHER_KEY = 8;
-/** A miss of a key that must be absent, which is the right answer. */
-export const PLANNED = 9;
+export const ERROR = 2;
+export const FILLED = 3;
+export const UNFILLED = 4;
+/** Another value than the expected one. */
+export const OTHER = 5;
+
+/** The bytes of other values that a block keeps whole. Of the values after these it keeps the beginning. */
+const OTHER_BYTES = 16 << 20;
+const BEGINNING = 64;
 
 /** The expectation of a get where no value is right: bytes that are no value of any plan. */
-export const NONE = Buffer.from('nothing is stored under this key, so no value of it is right');
+const NONE = Buffer.from('nothing is stored under this key, so no value of it is right');
 
 const EMPTY = Buffer.alloc(0);
 
@@ -29,11 +29,10 @@ export class Block {
   /** The keys of the operations; the other lists are as long, once there are operations. */
   key = [];
   outcome = new Uint8Array(0);
-  /** By operation, the bytes of a value whose length is not the expected one. */
-  bytesOf = new Map();
+  /** By operation, the explained failures, and those other values that have no number in `known`. */
   errors = new Map();
-  /** By kind and outcome, the first wrong operation and the value that it got. */
-  wrong = {};
+  others = new Map();
+  #plan;
   #limits;
   /** Gets may meet newer values than they expect, so the numbers of their keys' values are made ready too. */
   #meetsNewer;
@@ -42,11 +41,10 @@ export class Block {
   #composed = 0;
   #read = new Map();
   #stored = new Map();
-  /** The gets whose key must be absent. */
-  #nothing = [];
+  #otherBytes = 0;
 
   constructor(plan, limits, { multiget, meetsNewer, held }) {
-    this.plan = plan;
+    this.#plan = plan;
     this.multiget = multiget;
     this.count = 0;
     this.#limits = limits;
@@ -59,21 +57,18 @@ export class Block {
     if (this.#composed >= this.#limits.valueBytes) {
       this.#forget();
     }
-    const words = this.plan.operations(first, Math.min(count, this.#limits.operations));
-    const { keys } = this.plan;
+    const words = this.#plan.operations(first, Math.min(count, this.#limits.operations));
+    const { keys } = this.#plan;
     const all = words.length / OPERATION_WORDS;
     this.#makePlaces(all);
-    this.#nothing = [];
     let isOfOneKind = true;
     let n = 0;
     for (let at = 0; n < all && this.#composed < this.#limits.valueBytes; n += 1, at += OPERATION_WORDS) {
       this.kind[n] = words[at];
       this.keyIndex[n] = words[at + 1];
-      this.value[n] = words[at + 2];
-      this.underIndex[n] = words[at + 3];
       this.key[n] = keys[words[at + 1]];
       this.under[n] = keys[words[at + 3]];
-      this.want[n] = this.#wanted(n);
+      this.want[n] = this.#wanted(words[at], words[at + 1], words[at + 2]);
       isOfOneKind &&= words[at] === words[0];
     }
     this.count = n;
@@ -84,60 +79,59 @@ export class Block {
     return n;
   }
 
-  /** Whether `got` is this value. The composed value is kept for later gets, while there is room. */
-  isValue(number, got) {
-    let text = this.#read.get(number);
-    if (text === undefined) {
-      if (this.#composed >= this.#limits.valueBytes) {
-        return got.equals(this.plan.value(number));
-      }
-      text = this.#compose(this.#read, number);
-    }
-    return got.equals(text);
-  }
-
-  /** Marks the misses of keys that must be absent as right. */
-  settleMisses() {
-    for (const n of this.#nothing) {
-      if (this.outcome[n] === MISS) {
-        this.outcome[n] = PLANNED;
-      }
+  /**
+   * Notes that operation `n` got `got` in place of the expected value: the number of this value among those of its key, or
+   * its bytes. A hot key has thousands of values, and the clock runs. So the first bytes of `got` give the number of the
+   * one value to compare it with.
+   */
+  noteOther(n, got) {
+    const numbers = this.#plan.replays ? null : this.#plan.numbersOf(this.keyIndex[n]);
+    const number = numbers?.get(firstBytes(got)) ?? 0;
+    this.outcome[n] = OTHER;
+    this.known[n] = number !== 0 && this.#isValue(number, got) ? number : 0;
+    if (this.known[n] === 0) {
+      this.#otherBytes += got.length;
+      const kept = this.#otherBytes > OTHER_BYTES ? BEGINNING : got.length;
+      // A copy, because a part would keep the memory of the whole.
+      this.others.set(n, { length: got.length, bytes: Buffer.from(got.subarray(0, kept)) });
     }
   }
 
-  /** Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got. */
-  noteWrong(n, outcome, got) {
-    const ofKind = (this.wrong[this.kind[n]] ??= {});
-    ofKind[outcome] ??= { n, got };
-  }
-
-  /** The value that an operation stores or expects. */
-  #wanted(n) {
-    const kind = this.kind[n];
+  /** The value that an operation of this kind, key and number of a value stores or expects. */
+  #wanted(kind, key, value) {
     if (kind === SET) {
-      this.#held = this.value[n];
+      this.#held = value;
       return this.#stored.get(this.#held) ?? this.#compose(this.#stored, this.#held);
     }
     if (kind !== GET && kind !== GET_OR_SET) {
       return EMPTY;
     }
-    if (this.plan.replays) {
+    if (this.#plan.replays) {
       if (kind === GET_OR_SET && this.#held === 0) {
-        this.#held = this.value[n];
+        this.#held = value;
       }
-      this.value[n] = this.#held;
+      value = this.#held;
     }
     if (this.#meetsNewer) {
-      this.plan.numbersOf(this.keyIndex[n]);
+      this.#plan.numbersOf(key);
     }
-    const number = this.value[n] || this.plan.newest[this.keyIndex[n]];
-    if (number === NOTHING) {
-      this.#nothing.push(n);
-    }
+    const number = value || this.#plan.newest[key];
     if (number === 0 || number === NOTHING) {
       return NONE;
     }
     return this.#read.get(number) ?? this.#compose(this.#read, number);
+  }
+
+  /** Whether `got` is this value. The composed value is kept for later gets, while there is room. */
+  #isValue(number, got) {
+    let text = this.#read.get(number);
+    if (text === undefined) {
+      if (this.#composed >= this.#limits.valueBytes) {
+        return got.equals(this.#plan.value(number));
+      }
+      text = this.#compose(this.#read, number);
+    }
+    return got.equals(text);
   }
 
   /**
@@ -145,7 +139,7 @@ export class Block {
    * cache in memory returns the very buffer that it was given, and comparing a buffer with itself would cost nothing.
    */
   #compose(texts, number) {
-    const text = this.plan.value(number);
+    const text = this.#plan.value(number);
     texts.set(number, text);
     this.#composed += text.length;
     return text;
@@ -163,7 +157,7 @@ export class Block {
       for (const field of ['key', 'under', 'want', 'requestKeys']) {
         this[field] = new Array(count);
       }
-      for (const field of ['value', 'keyIndex', 'underIndex', 'requestTo']) {
+      for (const field of ['keyIndex', 'known', 'requestTo']) {
         this[field] = new Uint32Array(count);
       }
       this.kind = new Uint8Array(count);
@@ -171,11 +165,11 @@ export class Block {
       this.outcome = new Uint8Array(count);
     }
     this.outcome.fill(RIGHT);
-    this.bytesOf.clear();
     this.errors.clear();
-    this.notes = [];
+    this.others.clear();
+    this.#otherBytes = 0;
+    this.unexplained = [];
     this.segments = [];
-    this.wrong = {};
   }
 
   /** Joins successive gets into requests of up to `multiget` keys: the end of each request, and its keys. */

@@ -1,12 +1,10 @@
 /**
  * The work of a process that shares the phases of a plan with others. It is told by messages of its parent, and answers
- * by messages of one word: `ready`, `at` with the operations done so far, `over` with the keys of unacknowledged changes,
- * or `failed` with the failure.
+ * by messages of one word: `ready`, `at` with the operations done so far, `over`, or `failed` with the failure.
  */
 
 import { openCache } from './caches/index.js';
 import { Failure } from './failure.js';
-import { Judge } from './judge.js';
 import { Phase } from './phase.js';
 import { Plan } from './plan.js';
 import { rehearse } from './rehearsal.js';
@@ -16,7 +14,6 @@ export class Child {
   #process;
   #plan;
   #cache;
-  #judge;
   #phase;
 
   constructor(send) {
@@ -28,15 +25,12 @@ export class Child {
     try {
       if (message.open) {
         await this.#open(message.open);
-      } else if (message.prepare) {
-        const { number, uncertain } = message.prepare;
-        this.#judge.distrust(uncertain);
-        this.#phase = await Phase.of(this.#plan, this.#cache, this.#judge, number, this.#process);
+      } else if (message.prepare !== undefined) {
+        this.#phase = await Phase.of(this.#plan, this.#cache, message.prepare, this.#process);
         this.#send({ ready: true });
       } else {
         await this.#phase.run((operations) => this.#send({ at: operations }));
-        this.#phase.writeResult();
-        this.#send({ over: [...this.#judge.uncertain] });
+        this.#send({ over: true });
       }
     } catch (error) {
       this.#send({ failed: Failure.of(error).answer() });
@@ -48,7 +42,6 @@ export class Child {
     this.#process = process;
     this.#cache = await openCache({ ...order, fresh: false });
     this.#plan = Plan.read(folder, (key) => this.#cache.key(key));
-    this.#judge = new Judge(this.#plan);
     await rehearse(this.#cache, this.#plan, process);
     globalThis.gc?.();
     this.#send({ ready: true });

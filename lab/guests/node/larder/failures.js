@@ -1,31 +1,27 @@
 /**
- * Explains the failures that the loop noted, once a segment of the loop is over, and counts them in their order. Where
- * everything fails, the phase is given up.
+ * Explains the failures that the loop noted, in their order, once a segment of the loop is over. Where everything fails,
+ * the phase is given up.
  */
 
 import { ERROR, UNFILLED } from './block.js';
 import { Failure } from './failure.js';
-import { DELETE, GET_OR_SET, SET } from './plan.js';
+import { GET_OR_SET } from './plan.js';
 
 /** The phase is given up after this many failures in a row, or this time of them: the rest would only repeat them. */
 const FAILURES_IN_A_ROW = 100;
-const FAILING_NS = 5e9;
+const FAILING_MS = 5e3;
 
 /** The failures of one process in one phase. */
 export class Failures {
-  /** The numbers of values that were not acknowledged. */
-  notStored = [];
   #cache;
-  #judge;
   #block;
   #base = 0;
   #inARow = 0;
   #last = -1;
   #since = 0;
 
-  constructor(cache, judge, block) {
+  constructor(cache, block) {
     this.#cache = cache;
-    this.#judge = judge;
     this.#block = block;
   }
 
@@ -34,15 +30,14 @@ export class Failures {
     this.#base += this.#block.count;
   }
 
-  /** Explains the notes on the operations of a segment. */
+  /** Explains the failures of a segment. */
   settle() {
-    const { notes } = this.#block;
-    this.#block.notes = [];
-    for (const note of notes) {
+    const { unexplained, errors } = this.#block;
+    this.#block.unexplained = [];
+    for (const note of unexplained) {
       const failure = note.isRefusal ? this.#refusal(note.first) : Failure.of(note.error);
       for (let n = note.first; n <= note.last; n += 1) {
-        this.#block.errors.set(n, failure);
-        this.#wasNotDone(n);
+        errors.set(n, failure);
       }
       this.#count(note, failure);
     }
@@ -52,19 +47,6 @@ export class Failures {
     const block = this.#block;
     const key = block.kind[n] === GET_OR_SET ? block.under[n] : block.key[n];
     return this.#cache.refusal(key, block.want[n]);
-  }
-
-  /** Notes that the change of a failed operation may not have happened. */
-  #wasNotDone(n) {
-    const block = this.#block;
-    const kind = block.kind[n];
-    if (kind !== SET && kind !== GET_OR_SET && kind !== DELETE) {
-      return;
-    }
-    this.#judge.distrust([kind === GET_OR_SET ? block.underIndex[n] : block.keyIndex[n]]);
-    if (kind !== DELETE) {
-      this.notStored.push(block.value[n]);
-    }
   }
 
   /** Gives up after too many failures in a row. A request with any key that was found or missed is no failure. */
@@ -81,7 +63,7 @@ export class Failures {
     }
     this.#last = this.#base + last;
     this.#inARow += 1;
-    const isLong = this.#inARow > 1 && block.end[last] - this.#since >= FAILING_NS;
+    const isLong = this.#inARow > 1 && block.end[last] - this.#since >= FAILING_MS;
     if (this.#inARow >= FAILURES_IN_A_ROW || isLong) {
       throw new Failure(failure.kind, `gave up after ${this.#inARow} failures in a row: ${failure.message}`);
     }

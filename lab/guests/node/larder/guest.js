@@ -7,13 +7,12 @@ import { once } from './cache.js';
 import { openCache } from './caches/index.js';
 import { now } from './clock.js';
 import { Failure } from './failure.js';
-import { Judge } from './judge.js';
 import { Phase } from './phase.js';
 import { Plan } from './plan.js';
 import { Processes } from './processes.js';
 import { rehearse } from './rehearsal.js';
 
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 const ALIVE_MS = 1_000;
 
 export class Guest {
@@ -21,7 +20,6 @@ export class Guest {
   #order;
   #cache;
   #plan = null;
-  #judge = null;
   #processes = null;
   #isWarm = false;
 
@@ -108,9 +106,8 @@ export class Guest {
   async #load(folder) {
     // The last plan is freed first, for there may not be room for two.
     this.#processes?.end();
-    this.#processes = this.#plan = this.#judge = null;
+    this.#processes = this.#plan = null;
     this.#plan = Plan.read(folder, (key) => this.#cache.key(key));
-    this.#judge = new Judge(this.#plan);
     if (!this.#isWarm && this.#plan.processes === 1) {
       await rehearse(this.#cache, this.#plan);
       this.#isWarm = this.#plan.phases.some(({ measured }) => measured);
@@ -120,7 +117,7 @@ export class Guest {
   }
 
   async #run(number) {
-    const [plan, judge] = [this.#plan, this.#judge];
+    const plan = this.#plan;
     if (plan === null) {
       throw new Failure('protocol', 'no plan has been loaded');
     }
@@ -129,18 +126,17 @@ export class Guest {
     }
     const before = this.#cache.evictions;
     if (plan.processes > 1) {
-      await this.#runShared(plan, judge, number);
+      await this.#runShared(plan, number);
     } else {
-      const phase = await Phase.of(plan, this.#cache, judge, number);
+      const phase = await Phase.of(plan, this.#cache, number);
       await phase.run(this.#teller());
-      phase.writeResult();
     }
     this.#protocol.answer({ ran: number, ...(before === null ? {} : { evictions: this.#cache.evictions - before }) });
   }
 
-  async #runShared(plan, judge, number) {
+  async #runShared(plan, number) {
     try {
-      this.#processes ??= await Processes.start(plan, this.#order, judge);
+      this.#processes ??= await Processes.start(plan, this.#order);
       await this.#processes.run(number, this.#teller());
     } catch (error) {
       // Other processes take their place in the next phase.

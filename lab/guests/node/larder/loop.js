@@ -10,30 +10,14 @@
 import { Awaiting } from './awaiting.js';
 import { FILLED, MISS, UNFILLED } from './block.js';
 import { Calling } from './calling.js';
-import { nanoseconds, now } from './clock.js';
+import { now } from './clock.js';
 import { Notes } from './notes.js';
 import { DELETE, GET, GET_OR_SET, SET } from './plan.js';
 
 /** The loop for the style of a cache. `ttl` is in the form that the cache takes. */
-export function loopFor(cache, block, judge, ttl) {
+export function loopFor(cache, block, ttl) {
   const Style = { sync: AtOnce, await: Awaiting, callback: Calling }[cache.style];
-  return new Style(cache, block, new Notes(block, judge), ttl);
-}
-
-/**
- * Works through a block from operation `first` on, until all operations are done or `limitMs` have passed. Returns the
- * start time and the first operation left; all times of the block are then in nanoseconds.
- */
-export async function timed(loop, block, first, limitMs) {
-  const began = now();
-  // A loop of calls that answer at once has no promise, and nothing waits.
-  const working = loop.run(first, began + limitMs);
-  const done = typeof working === 'number' ? working : await working;
-  const { end } = block;
-  for (let n = first; n < done; n += 1) {
-    end[n] = nanoseconds(end[n]);
-  }
-  return { began, done };
+  return new Style(cache, block, new Notes(block), ttl);
 }
 
 class AtOnce {
@@ -49,6 +33,7 @@ class AtOnce {
     this.#ttl = ttl;
   }
 
+  /** Works through the block from operation `first` on; returns the first operation left at the instant `until`. */
   run(first, until) {
     const { count, multiget, onlyKind } = this.#block;
     if (multiget > 1) {

@@ -1,20 +1,22 @@
-/** The outcomes that a loop notes in its block. They are explained once a segment is over. */
+/** The outcomes that a loop notes in its block. Failures are explained once a segment is over. */
 
 import { ERROR, MISS, UNFILLED } from './block.js';
 import { now } from './clock.js';
 
 export class Notes {
   #block;
-  #judge;
 
-  constructor(block, judge) {
+  constructor(block) {
     this.#block = block;
-    this.#judge = judge;
   }
 
   /** Notes a get that did not return the expected value. */
   differs(n, got) {
-    this.#block.outcome[n] = got == null ? MISS : this.#judge.verdict(this.#block, n, got);
+    if (got == null) {
+      this.#block.outcome[n] = MISS;
+    } else {
+      this.#block.noteOther(n, got);
+    }
   }
 
   missed(n) {
@@ -36,7 +38,7 @@ export class Notes {
   /** Notes a value that the cache did not take, by a set or by the fill of a miss. */
   refused(n, outcome = ERROR) {
     this.#block.outcome[n] = outcome;
-    this.#block.notes.push({ first: n, last: n, isRefusal: true });
+    this.#block.unexplained.push({ first: n, last: n, isRefusal: true });
   }
 
   /** Notes an error; returns its time. Where a fill failed, the miss before it stands. */
@@ -44,7 +46,7 @@ export class Notes {
     const at = now();
     this.#block.end.fill(at, first, last + 1);
     this.#block.outcome.fill(isFill ? UNFILLED : ERROR, first, last + 1);
-    this.#block.notes.push({ first, last, isRefusal: false, error });
+    this.#block.unexplained.push({ first, last, isRefusal: false, error });
     return at;
   }
 }

@@ -1,21 +1,18 @@
 /**
- * One process's share of a phase: blocks are made ready, worked through, counted.
+ * One process's share of a phase: blocks are made ready, worked through, sent to Larder.
  *
- * A process alone stops its clock while it prepares and counts. Each of several processes keeps its clock running, because
- * the other processes have the cache to themselves meanwhile. So each of them prepares and counts as much at once as
- * memory allows, mostly everything.
+ * A process alone stops its clock while it prepares and sends. Each of several processes keeps its clock running, because
+ * the other processes have the cache to themselves meanwhile. So each of them prepares and sends as much at once as memory
+ * allows, mostly everything.
  */
-
-import { renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { Block } from './block.js';
 import { once } from './cache.js';
-import { nanoseconds, now, ORIGIN_NS } from './clock.js';
+import { now } from './clock.js';
 import { newConnections } from './connections.js';
-import { Count } from './count.js';
 import { Failures } from './failures.js';
-import { loopFor, timed } from './loop.js';
+import { loopFor } from './loop.js';
+import { Records } from './records.js';
 import { Collector, rssBytes, Usage } from './usage.js';
 
 /** The limits of a block. For a process alone: as much as stays in a processor's cache. */
@@ -27,9 +24,6 @@ const SEGMENT_MS = 250;
 const COLLECTOR = new Collector();
 
 export class Phase {
-  #plan;
-  #cache;
-  #name;
   #alone;
   #again;
   #limitMs;
@@ -38,42 +32,34 @@ export class Phase {
   #block;
   #loop;
   #failures;
-  #count;
+  #records;
   #usage = new Usage();
-  /** Timed spans, in milliseconds. */
+  /** The spans in which the clock ran, in milliseconds. */
   #spans = [];
   #filled;
-  #startNs = null;
-  #timedNs = 0;
+  #timedMs = 0;
   #done = 0;
 
-  constructor(plan, cache, judge, asked, { name, process, held }) {
-    this.#plan = plan;
-    this.#cache = cache;
-    this.#name = `ran-${name}-${process}.json`;
+  constructor(plan, cache, { again, limitMs, shares, multiget }, process, held) {
     this.#alone = plan.processes === 1;
-    this.#again = asked.again;
-    this.#limitMs = asked.limitMs;
-    [this.#first, this.#operations] = asked.shares[process];
-    const { multiget } = asked;
-    this.#block = new Block(plan, this.#alone ? ALONE : SEVERAL, {
-      multiget,
-      meetsNewer: !this.#alone || asked.again,
-      held,
-    });
-    this.#loop = loopFor(cache, this.#block, judge, cache.ttl(plan.ttlS));
-    this.#failures = new Failures(cache, judge, this.#block);
-    this.#count = new Count(asked.operations, multiget);
+    this.#again = again;
+    this.#limitMs = limitMs;
+    [this.#first, this.#operations] = shares[process];
+    const meetsNewer = !this.#alone || again;
+    this.#block = new Block(plan, this.#alone ? ALONE : SEVERAL, { multiget, meetsNewer, held });
+    this.#loop = loopFor(cache, this.#block, cache.ttl(plan.ttlS));
+    this.#failures = new Failures(cache, this.#block);
     this.#filled = this.#block.fill(this.#first, this.#operations);
+    this.#records = new Records(plan.folder, process);
   }
 
   /** The share of process `process` of phase `number`, both counted from 0. */
-  static async of(plan, cache, judge, number, process = 0) {
+  static async of(plan, cache, number, process = 0) {
     const held = plan.replays ? plan.heldBefore(number, process) : 0;
     if (held !== 0) {
       await once(cache, 'set', 'held', plan.value(held), null);
     }
-    return new Phase(plan, cache, judge, plan.phases[number], { name: number, process, held });
+    return new Phase(plan, cache, plan.phases[number], process, held);
   }
 
   /** The operations done so far. */
@@ -81,20 +67,34 @@ export class Phase {
     return this.#done;
   }
 
-  /** Does the share, and calls `tell` with the number of operations done so far several times a second. */
+  /**
+   * Does the share, sends its records, and calls `tell` with the number of operations done so far several times a second.
+   */
   async run(tell = () => {}) {
     newConnections();
     COLLECTOR.within([]);
-    const began = now();
-    if (!this.#alone) {
-      this.#usage.start();
+    try {
+      await this.#workThroughShare(tell);
+      this.#records.sendEnd({
+        cpu_user_ns: this.#usage.userNs,
+        cpu_system_ns: this.#usage.systemNs,
+        rss_bytes: rssBytes(),
+        connections: newConnections(),
+        collector: COLLECTOR.within(this.#spans),
+        tiers: [],
+      });
+    } finally {
+      this.#records.close();
     }
+  }
+
+  async #workThroughShare(tell) {
     let position = 0;
     while (this.#filled > 0) {
-      await this.#workThroughBlock(tell);
-      this.#count.add(this.#block);
+      const done = await this.#workThroughBlock(tell);
+      this.#records.sendBlock(this.#block, done);
       this.#failures.nextBlock();
-      if (this.#isOver()) {
+      if (this.#timedMs >= this.#limitMs) {
         break;
       }
       position += this.#filled;
@@ -103,57 +103,29 @@ export class Phase {
       }
       this.#filled = this.#block.fill(this.#first + position, this.#operations - position);
     }
-    if (!this.#alone) {
-      this.#usage.stop();
-      this.#spans = [{ began, ended: now() }];
-    }
   }
 
-  /** The result, as docs/guests.md describes it. */
-  result() {
-    return {
-      start_ns: this.#startNs === null ? 0 : ORIGIN_NS + this.#startNs,
-      wall_ns: this.#timedNs,
-      cpu_user_ns: this.#usage.userNs,
-      cpu_system_ns: this.#usage.systemNs,
-      rss_bytes: rssBytes(),
-      connections: newConnections(),
-      collector: COLLECTOR.within(this.#spans),
-      failed: this.#failures.notStored,
-      first_error: this.#count.firstError,
-      tiers: [],
-      operations: this.#count.over(this.#timedNs),
-    };
-  }
-
-  /** Writes the result to a file, which gets its name when it is complete. */
-  writeResult() {
-    const path = join(this.#plan.folder, this.#name);
-    writeFileSync(`${path}.part`, JSON.stringify(this.result()));
-    renameSync(`${path}.part`, path);
-  }
-
-  #isOver() {
-    return this.#limitMs !== null && this.#timedNs >= nanoseconds(this.#limitMs);
-  }
-
+  /** Returns the number of operations of the block that are done. */
   async #workThroughBlock(tell) {
     const block = this.#block;
-    for (let at = 0; at < block.count && !this.#isOver(); ) {
-      const left = this.#limitMs === null ? SEGMENT_MS : Math.min(SEGMENT_MS, this.#limitMs - this.#timedNs / 1e6);
-      if (this.#alone) {
+    let at = 0;
+    while (at < block.count && this.#timedMs < this.#limitMs) {
+      const left = Math.min(SEGMENT_MS, this.#limitMs - this.#timedMs);
+      const isStart = this.#alone || this.#spans.length === 0;
+      if (isStart) {
         this.#usage.start();
       }
-      const { began, done } = await timed(this.#loop, block, at, left);
-      if (this.#alone) {
-        this.#usage.stop();
-        this.#spans.push({ began, ended: block.end[done - 1] / 1e6 });
+      const began = now();
+      const done = await this.#loop.run(at, began + left);
+      this.#usage.stop();
+      const ended = block.end[done - 1];
+      block.segments.push({ first: at, began });
+      if (isStart) {
+        this.#spans.push({ began, ended });
+      } else {
+        this.#spans[0].ended = ended;
       }
-      const beganNs = nanoseconds(began);
-      this.#startNs ??= beganNs;
-      const elapsed = this.#alone ? this.#timedNs : beganNs - this.#startNs;
-      block.segments.push({ first: at, last: done - 1, began: beganNs, elapsed });
-      this.#timedNs = elapsed + block.end[done - 1] - beganNs;
+      this.#timedMs = this.#alone ? this.#timedMs + ended - began : ended - this.#spans[0].began;
       this.#done += done - at;
       this.#failures.settle();
       at = done;
@@ -161,5 +133,6 @@ export class Phase {
       // Timers and the end of the input are noticed between segments.
       await new Promise(setImmediate);
     }
+    return at;
   }
 }

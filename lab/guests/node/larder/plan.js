@@ -7,8 +7,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { HEADER_BYTES, Header } from './header.js';
-
 export const GET = 0;
 export const SET = 1;
 export const GET_OR_SET = 2;
@@ -19,6 +17,9 @@ export const NOTHING = 0xffff_ffff;
 
 /** Words of 32 bits in an operation of the plan: its kind, its key, its value, the key to store under. */
 export const OPERATION_WORDS = 4;
+
+/** A value begins with a header of this length, which is unique, unless it is shorter. */
+const HEADER_BYTES = 24;
 
 const VALUE_BYTES = 36;
 /** The bytes of a value's record before its header. */
@@ -41,7 +42,6 @@ export class Plan {
     this.phases = terms.phases.map(phaseOf);
     this.keys = keys;
     this.newest = newest;
-    this.header = new Header(terms.seed, terms.span, pool);
     this.#pool = pool;
     this.#values = values;
     this.#operations = operations;
@@ -64,8 +64,8 @@ export class Plan {
 
   /** A plan of one process with the same values under other keys, and with phases and operations of its own. */
   rehearsing({ ttlS, phases, keys, newest, operations }) {
-    const terms = { processes: 1, ttl_s: ttlS, replays: this.replays, phases, seed: '0', span: 1 };
-    return new Plan({ folder: '', terms, pool: this.#pool, keys, newest, values: this.#values, operations });
+    const terms = { processes: 1, ttl_s: ttlS, replays: this.replays, phases };
+    return new Plan({ folder: null, terms, pool: this.#pool, keys, newest, values: this.#values, operations });
   }
 
   /** A value by its number, in a buffer of its own. */
@@ -106,6 +106,18 @@ export class Plan {
     return this.#operations.subarray(first * OPERATION_WORDS, (first + count) * OPERATION_WORDS);
   }
 
+  /** The kinds of the operations of a phase, each once. */
+  kindsIn({ shares }) {
+    const kinds = new Set();
+    for (const share of shares) {
+      const words = this.operations(...share);
+      for (let at = 0; at < words.length; at += OPERATION_WORDS) {
+        kinds.add(words[at]);
+      }
+    }
+    return [...kinds].sort();
+  }
+
   /**
    * The number of the value that the null cache holds when a process begins a phase: the value that was set last, or the
    * fill of the first miss; 0 where the cache is empty.
@@ -144,9 +156,9 @@ export function firstBytes(value) {
   return value.latin1Slice(0, Math.min(HEADER_BYTES, value.length));
 }
 
-function phaseOf({ measured, operations, shares, time_limit_s, multiget, again }) {
-  const limitMs = time_limit_s === null ? null : time_limit_s * 1e3;
-  return { measured, operations, shares, limitMs, multiget, again: again && limitMs !== null };
+function phaseOf({ measured, shares, time_limit_s, multiget, again }) {
+  const limitMs = time_limit_s === null ? Infinity : time_limit_s * 1e3;
+  return { measured, shares, limitMs, multiget, again: again && limitMs !== Infinity };
 }
 
 /** The keys of `keys.bin`, and the number of the newest value of each. */

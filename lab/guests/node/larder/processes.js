@@ -12,11 +12,9 @@ import { Failure } from './failure.js';
 const PROGRAM = fileURLToPath(new URL('../child.js', import.meta.url));
 
 export class Processes {
-  #judge;
   #children;
 
-  constructor(plan, order, judge) {
-    this.#judge = judge;
+  constructor(plan, order) {
     this.#children = [];
     for (let process = 0; process < plan.processes; process += 1) {
       const name = `process ${process + 1} of ${plan.processes}`;
@@ -25,8 +23,8 @@ export class Processes {
   }
 
   /** Starts the processes, and waits until all have read the plan. A failure of one ends all. */
-  static async start(plan, order, judge) {
-    const processes = new Processes(plan, order, judge);
+  static async start(plan, order) {
+    const processes = new Processes(plan, order);
     await processes.#orEnd(processes.#each(() => {}));
     return processes;
   }
@@ -44,16 +42,13 @@ export class Processes {
   }
 
   async #runAll(number, tell) {
-    const uncertain = [...this.#judge.uncertain];
-    await this.#each((child) => child.say({ prepare: { number, uncertain } }));
+    await this.#each((child) => child.say({ prepare: number }));
     const told = () => tell(this.#children.reduce((sum, child) => sum + child.operations, 0));
     for (const child of this.#children) {
       child.operations = 0;
       child.told = told;
     }
-    for (const keys of await this.#each((child) => child.say({ run: true }))) {
-      this.#judge.distrust(keys);
-    }
+    await this.#each((child) => child.say({ run: true }));
   }
 
   /** Does something with each child, and waits for the answers of all. */
@@ -116,7 +111,7 @@ class Handle {
     } else if (message.failed) {
       this.#failed?.(new Failure(message.failed.kind, `${this.#name}: ${message.failed.error}`));
     } else {
-      this.#answered?.(message.over ?? []);
+      this.#answered?.();
     }
   }
 

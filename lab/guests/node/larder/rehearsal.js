@@ -8,9 +8,8 @@
 
 import { once } from './cache.js';
 import { now } from './clock.js';
-import { Judge } from './judge.js';
 import { Phase } from './phase.js';
-import { DELETE, GET, GET_OR_SET, OPERATION_WORDS, SET, TOUCH } from './plan.js';
+import { DELETE, OPERATION_WORDS, SET, TOUCH } from './plan.js';
 
 /** The warm-up ends after this many operations and this time, and after the longest time in any case. */
 const OPERATIONS = 10_000;
@@ -23,7 +22,6 @@ const BYTES = 1 << 20;
 /** The operations of a phase. */
 const PHASE = 2_048;
 const TTL_S = 60;
-const KINDS = { get: GET, get_many: GET, set: SET, get_or_set: GET_OR_SET, delete: DELETE, touch: TOUCH };
 
 /** Warms up for a plan with a measured phase. A failure is only reported, for the plan will meet it too. */
 export async function rehearse(cache, plan, process = 0) {
@@ -67,11 +65,10 @@ async function taken(cache, plan, key) {
 }
 
 async function run(cache, plan) {
-  const judge = new Judge(plan);
   const began = now();
   for (let done = 0, took = 0; (done < OPERATIONS || took < LEAST_MS) && took < LONGEST_MS; took = now() - began) {
     for (let number = 0; number < plan.phases.length; number += 1) {
-      const phase = await Phase.of(plan, cache, judge, number);
+      const phase = await Phase.of(plan, cache, number);
       await phase.run();
       done += phase.done;
     }
@@ -81,18 +78,19 @@ async function run(cache, plan) {
 /** A plan with the measured phases, on keys of its own: first a phase that sets all of them. */
 function rehearsal(plan, phases, keys, numbers) {
   const words = [];
-  const phaseOf = (operations, multiget, count) => {
+  const phaseOf = (kinds, multiget, count) => {
     const first = words.length / OPERATION_WORDS;
     for (let n = 0; n < count; n += 1) {
-      const key = Math.floor(n / operations.length) % keys.length;
-      const kind = KINDS[operations[n % operations.length]];
+      const key = Math.floor(n / kinds.length) % keys.length;
+      const kind = kinds[n % kinds.length];
       words.push(kind, key, kind === DELETE || kind === TOUCH ? 0 : numbers[key], key);
     }
-    return { measured: false, operations, shares: [[first, count]], time_limit_s: null, multiget, again: false };
+    return { measured: false, shares: [[first, count]], time_limit_s: null, multiget, again: false };
   };
-  const all = [phaseOf(['set'], 1, keys.length)];
-  for (const { operations, multiget } of phases) {
-    all.push(phaseOf(operations, multiget, PHASE));
+  const all = [phaseOf([SET], 1, keys.length)];
+  for (const phase of phases) {
+    const kinds = plan.kindsIn(phase);
+    all.push(phaseOf(kinds, phase.multiget, kinds.length === 0 ? 0 : PHASE));
   }
   return plan.rehearsing({
     ttlS: Math.min(plan.ttlS ?? TTL_S, TTL_S),

@@ -2,29 +2,22 @@
 
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 
-/** User and system time of this process between `start` and `stop`, with all its threads. */
+/** User and system time of this process, with all its threads. */
 export class Usage {
-  #userUs = 0;
-  #systemUs = 0;
+  userNs = 0;
+  systemNs = 0;
+  #last;
 
   start() {
-    const { user, system } = process.cpuUsage();
-    this.#userUs -= user;
-    this.#systemUs -= system;
+    this.#last = process.cpuUsage();
   }
 
+  /** Adds the time since the last call of `start` or of this method. */
   stop() {
-    const { user, system } = process.cpuUsage();
-    this.#userUs += user;
-    this.#systemUs += system;
-  }
-
-  get userNs() {
-    return Math.max(0, this.#userUs * 1_000);
-  }
-
-  get systemNs() {
-    return Math.max(0, this.#systemUs * 1_000);
+    const now = process.cpuUsage();
+    this.userNs += (now.user - this.#last.user) * 1e3;
+    this.systemNs += (now.system - this.#last.system) * 1e3;
+    this.#last = now;
   }
 }
 

@@ -62,7 +62,7 @@ test('lru-cache refuses a value that is larger than all room', { skip: lacks('lr
 test('node-cache refuses a key more than maxKeys, and clones unless told', { skip: lacks('node-cache') }, async (t) => {
   const full = await openCache({ cache: 'node-cache', options: { maxKeys: 1 } });
   const made = new TestPlan(['a', 'b']);
-  made.phase(['set'], [['set', 0, made.value(0, 50)], ['set', 1, made.value(1, 50)]]);
+  made.phase([['set', 0, made.value(0, 50)], ['set', 1, made.value(1, 50)]]);
   const [{ operations }] = await made.run(t, full);
   assert.deepEqual(operations.set.errors_by_kind, { full: 1 });
   for (const [useClones, isSame] of [[true, false], [false, true]]) {

@@ -1,11 +1,10 @@
 /** The program as Larder starts it: its warm-up leaves nothing, and its garbage collector is told. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { Cache } from '../larder/cache.js';
+import { receive } from './records.js';
 import { folder, TestGuest, TestPlan } from './support.js';
 
 test('a warm-up leaves the entries of a cache in memory, and no others', async (t) => {
@@ -13,12 +12,14 @@ test('a warm-up leaves the entries of a cache in memory, and no others', async (
   assert.match((await guest.answer()).language, /^node \d+\./);
   const made = new TestPlan(['first', 'second']);
   const value = made.value(0, 50);
-  made.phase(['set'], [['set', 0, value]]);
-  made.phase(['get'], [['get', 0, value], ['get', 1, 0]]);
+  made.phase([['set', 0, value]]);
+  made.phase([['get', 0, value], ['get', 1, 0]]);
   const at = folder(t);
   made.write(at);
   assert.deepEqual(await guest.ask(`load ${at}`), { loaded: true });
+  const received = receive(t, at);
   assert.deepEqual(await guest.ask('run 0'), { ran: 0 });
+  assert.equal(made.counts(await received(), 0).operations.set.succeeded, 1);
   // Another plan is loaded for the read-back, and has no measured phase.
   made.phases.forEach((phase) => {
     phase.measured = false;
@@ -26,8 +27,9 @@ test('a warm-up leaves the entries of a cache in memory, and no others', async (
   const other = folder(t);
   made.write(other);
   await guest.ask(`load ${other}`);
+  const receivedOther = receive(t, other);
   await guest.ask('run 1');
-  const { operations } = JSON.parse(readFileSync(join(other, 'ran-1-0.json')));
+  const { operations } = made.counts(await receivedOther(), 1);
   assert.deepEqual([operations.get.hits, operations.get.misses], [1, 1]);
   assert.equal(await guest.close(), 0);
 });
@@ -43,7 +45,7 @@ class Wasteful extends Cache {
 test('the pauses of the garbage collector within a phase are told', async (t) => {
   const made = new TestPlan(['a']);
   const value = made.value(0, 100);
-  made.phase(['set'], Array.from({ length: 20_000 }, () => ['set', 0, value]));
+  made.phase(Array.from({ length: 20_000 }, () => ['set', 0, value]));
   const [{ collector, wall_ns: wall }] = await made.run(t, new Wasteful());
   const { cycles, pause_ns: all, longest_pause_ns: longest } = collector;
   assert.ok(cycles > 0 && longest > 0 && all >= longest && all < wall, JSON.stringify(collector));

@@ -73,10 +73,10 @@ function plan() {
   const made = new TestPlan(KEYS);
   const [a, b, fails, refuses] = [0, 1, 2, 3].map((key) => made.value(key, 100));
   const gets = [['get', 0, a], ['get', 4, 0], ['get', 1, b], ['get', 2, fails]];
-  made.phase(['set'], [['set', 0, a], ['set', 2, fails], ['set', 3, refuses], ['set', 1, b]]);
-  made.phase(['get'], gets);
-  made.phase(['get_many', 'set'], [...gets, ['set', 0, a], ['get', 0, a]], { multiget: 3 });
-  made.phase(['get_or_set', 'delete', 'touch', 'get'], [
+  made.phase([['set', 0, a], ['set', 2, fails], ['set', 3, refuses], ['set', 1, b]]);
+  made.phase(gets);
+  made.phase([...gets, ['set', 0, a], ['get', 0, a]], { multiget: 3 });
+  made.phase([
     ['get_or_set', 0, a],
     ['delete', 0],
     ['touch', 0],
@@ -110,10 +110,6 @@ for (const [style, isLate] of [['sync', false], ['await', false], ['await', true
     );
     assert.deepEqual(counted, EXPECTED);
     assert.equal(results[0].first_error, 'not today');
-    for (const { operations, wall_ns: wall } of results) {
-      const busy = Object.values(operations).reduce((sum, { busy_ns: ns }) => sum + ns, 0);
-      assert.equal(busy, wall, 'a process alone is always busy');
-    }
   });
 }
 
@@ -122,8 +118,8 @@ for (const style of ['sync', 'await', 'callback']) {
     const made = new TestPlan(['a'], { replays: true });
     const a = made.value(0, 100);
     const steps = Array.from({ length: 20_000 }, () => ['set', 0, a]);
-    made.phase(['set'], steps);
-    made.phase(['set'], steps, { limit: 0.1 });
+    made.phase(steps);
+    made.phase(steps, { limit: 0.1 });
     const cache = await openCache({ cache: 'null', options: { style } });
     const [once, again] = await made.run(t, cache);
     assert.equal(once.operations.set.succeeded, 20_000);

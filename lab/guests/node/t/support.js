@@ -6,15 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { Header } from '../larder/header.js';
-import { Judge } from '../larder/judge.js';
 import { Phase } from '../larder/phase.js';
 import { Plan } from '../larder/plan.js';
+import { countsOf, receive } from './records.js';
 
-/** The seed and the span of the values of plans. */
-const SEED = '00000000c0ffee07';
-const SPAN = 131_072;
-const POOL = Buffer.alloc(SPAN + 65_536, 'the bytes of the pool, from which values are cut; ');
+const POOL = Buffer.alloc(1 << 17, 'the bytes of the pool, from which values are cut; ');
 const KINDS = { get: 0, set: 1, get_or_set: 2, delete: 3, touch: 4 };
 const PROGRAM = fileURLToPath(new URL('../guest.js', import.meta.url));
 
@@ -34,28 +30,31 @@ export function folder(test) {
 
 export class TestPlan {
   phases = [];
-  #header = new Header(SEED, SPAN, POOL);
   #keys;
   #newest;
   #values = [];
   #operations = [];
   #texts = [];
+  #replays;
 
-  constructor(keys, { processes = 1, ttl = null, replays = false } = {}) {
+  constructor(keys, { replays = false } = {}) {
     this.#keys = keys;
     this.#newest = keys.map(() => 0);
-    this.terms = { processes, ttl_s: ttl, replays };
+    this.#replays = replays;
   }
 
-  /** Adds a newer value of a key; returns its number. */
+  /** Adds a newer value of a key; returns its number. A header only needs to differ: Larder alone reads it. */
   value(key, length) {
-    const version = this.#values.length + 1;
-    const at = this.#header.offset(key, version);
-    const header = this.#header.of(key, version, length);
-    this.#values.push(Buffer.concat([words(at, length, this.#newest[key]), header]));
-    this.#texts.push(Buffer.concat([header, POOL.subarray(at + 24, at + length)]));
-    this.#newest[key] = version;
-    return version;
+    const number = this.#values.length + 1;
+    const header = words(key, number, length, 0, 0, 0);
+    const text = Buffer.from(POOL.subarray(number, number + length));
+    if (length >= header.length) {
+      header.copy(text);
+    }
+    this.#values.push(Buffer.concat([words(number, length, this.#newest[key]), header]));
+    this.#texts.push(text);
+    this.#newest[key] = number;
+    return number;
   }
 
   text(number) {
@@ -63,20 +62,19 @@ export class TestPlan {
   }
 
   /** Adds a phase of one process; a step is the name of an operation, a key and a value. */
-  phase(operations, steps, { multiget = 1, limit = null, measured = true } = {}) {
+  phase(steps, { multiget = 1, limit = null } = {}) {
     const shares = [[this.#operations.length, steps.length]];
     for (const [name, key, value = 0, under = key] of steps) {
       this.#operations.push(words(KINDS[name], key, value, under));
     }
-    const again = limit !== null;
-    this.phases.push({ measured, operations, shares, time_limit_s: limit, multiget, again });
+    this.phases.push({ measured: true, shares, time_limit_s: limit, multiget, again: limit !== null });
   }
 
   /** Writes the plan into a folder. */
   write(folder) {
     const pool = join(folder, 'pool.bin');
     const keys = this.#keys.map((key, n) => Buffer.concat([words(this.#newest[n], key.length), Buffer.from(key)]));
-    const terms = { pool, seed: SEED, span: SPAN, ...this.terms, phases: this.phases };
+    const terms = { pool, processes: 1, ttl_s: null, replays: this.#replays, phases: this.phases };
     writeFileSync(pool, POOL);
     writeFileSync(join(folder, 'plan.json'), JSON.stringify(terms));
     writeFileSync(join(folder, 'keys.bin'), Buffer.concat(keys));
@@ -84,19 +82,33 @@ export class TestPlan {
     writeFileSync(join(folder, 'ops.bin'), Buffer.concat(this.#operations));
   }
 
-  /** Runs all phases on a cache of this process; returns the counts of each. */
-  async run(test, cache) {
+  /** Runs all phases on a cache of this process; returns the parts of each record. */
+  async record(test, cache) {
     const at = folder(test);
     this.write(at);
     const plan = Plan.read(at, (key) => cache.key(key));
-    const judge = new Judge(plan);
-    const results = [];
+    const records = [];
     for (let number = 0; number < plan.phases.length; number += 1) {
-      const phase = await Phase.of(plan, cache, judge, number);
+      const received = receive(test, at);
+      const phase = await Phase.of(plan, cache, number);
       await phase.run();
-      results.push(phase.result());
+      records.push(await received());
     }
-    return results;
+    return records;
+  }
+
+  /** Runs all phases on a cache of this process; returns the counts of each. */
+  async run(test, cache) {
+    const records = await this.record(test, cache);
+    return records.map((parts, number) => this.counts(parts, number));
+  }
+
+  /** The counts of a record of this phase. */
+  counts(parts, number) {
+    const { shares, multiget } = this.phases[number];
+    const [[first, count]] = shares;
+    const steps = this.#operations.slice(first, first + count);
+    return countsOf(parts, steps.map((step) => [step.readUInt32LE(0), step.readUInt32LE(8)]), multiget);
   }
 }
 
@@ -113,7 +125,7 @@ export class TestGuest {
 
   constructor(test, open) {
     const at = folder(test);
-    const order = { protocol: 2, options: {}, servers: [], access: {}, fresh: true, ...open };
+    const order = { protocol: 3, options: {}, servers: [], access: {}, fresh: true, ...open };
     writeFileSync(join(at, 'open.json'), JSON.stringify(order));
     this.#process = spawn(process.execPath, [PROGRAM, at], { stdio: ['pipe', 'pipe', 'inherit'] });
     test.after(() => this.#process.kill('SIGKILL'));

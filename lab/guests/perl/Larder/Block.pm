@@ -10,19 +10,20 @@ use Larder::Plan ();
 
 use constant {
     # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
-    RIGHT     => 0,
-    MISS      => 1,
-    DAMAGED   => 2,
-    TRUNCATED => 3,
-    ERROR     => 4,
-    FILLED    => 5,
-    UNFILLED  => 6,
-    STALE     => 7,
-    OTHER_KEY => 8,
-    # A miss of a key that must be absent, which is the right answer.
-    PLANNED => 9,
+    RIGHT    => 0,
+    MISS     => 1,
+    ERROR    => 2,
+    FILLED   => 3,
+    UNFILLED => 4,
+    # Another value than the expected one.
+    OTHER => 5,
 };
-use constant OUTCOMES => 10;
+
+# The bytes of other values that a block keeps as they are. Of the values after these it keeps the beginning.
+use constant {
+    OTHER_BYTES => 16 * 1024 * 1024,
+    BEGINNING   => 64,
+};
 
 # The expectation of a get where no value is right: a string that is no value of any plan.
 use constant NONE => 'nothing is stored under this key, so no value of it is right';
@@ -44,7 +45,7 @@ sub fill ($self, $first, $count) {
     my ($keys, $newest, $replays) = @$plan{qw(keys newest replays)};
     my ($limit, $read, $stored, $held) = @$self{qw(bytes read stored held)};
     my $numbers = $self->{meets_newer} && !$replays ? $plan->{numbers} : undef;
-    my (@text, @nothing);
+    my @text;
     for my $n (0 .. $count - 1) {
         my $what = $kind->[$n];
         if ($what == Larder::Plan::SET) {
@@ -57,10 +58,7 @@ sub fill ($self, $first, $count) {
                 $value->[$n] = $held;
             }
             my $right = $value->[$n] || $newest->[ $key->[$n] ];
-            if ($right == Larder::Plan::NOTHING) {
-                $right = 0;
-                push @nothing, $n;
-            }
+            $right = 0 if $right == Larder::Plan::NOTHING;
             push @text, $right ? $read->{$right} // $self->_compose($read, $right) : 1;
             $plan->numbers_of($key->[$n]) if $numbers && !$numbers->[ $key->[$n] ];
         }
@@ -75,7 +73,6 @@ sub fill ($self, $first, $count) {
     $self->{under} = _aliases(@$keys[@$under]);
     $self->{want}  = _aliases($self->{texts}->@[@text]);
     $self->_places(scalar @text);
-    $self->{nothing} = \@nothing;
     $self->_requests if $self->{multiget} > 1;
     return scalar @text;
 }
@@ -83,17 +80,21 @@ sub fill ($self, $first, $count) {
 # The kind of all operations; undef where the kinds are mixed.
 sub only_kind ($self) { return $self->{only_kind} }
 
-# Marks the misses of keys that must be absent as right, once the failures among them are known.
-sub settle_misses ($self) {
-    my $outcome = $self->{outcome};
-    $_ = PLANNED for grep { $_ == MISS } @$outcome[ @{ $self->{nothing} } ];
-    return;
-}
-
-# Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got.
-sub note_wrong ($self, $n, $outcome, $got) {
-    $self->{wrong}{ $self->{kind}[$n] }{$outcome} //= [ $n, $got ];
-    return;
+# Notes that operation `$n` got `$got` in place of the expected value: the number of this value among those of its key,
+# or its bytes. A hot key has thousands of values, and the clock runs. So the first bytes of `$got` give the number of the
+# one value to compare it with.
+sub other ($self, $n, $got) {
+    my $plan   = $self->{plan};
+    my $number = $plan->{replays} ? 0 : $plan->numbers_of($self->{key_index}[$n])->{ substr $got, 0, Larder::Plan::HEADER_BYTES };
+    if ($number && $self->is_value($number, $got)) {
+        $self->{others}{$n} = [$number];
+    }
+    else {
+        my $length = length $got;
+        $got = substr $got, 0, BEGINNING if ($self->{other_bytes} += $length) > OTHER_BYTES;
+        $self->{others}{$n} = [ 0, $length, $got ];
+    }
+    return OTHER;
 }
 
 # Whether `$got` is value number `$value`. The composed value is kept for later gets, while there is room.
@@ -135,7 +136,7 @@ sub _places ($self, $count) {
     my %kinds;
     @kinds{ @{ $self->{kind} } } = ();
     $self->{only_kind} = keys %kinds == 1 ? $self->{kind}[0] : undef;
-    @$self{qw(bytes_of errors notes segments wrong)} = ({}, {}, [], [], {});
+    @$self{qw(errors notes segments others other_bytes)} = ({}, [], [], {}, 0);
     return;
 }
 

@@ -1,6 +1,6 @@
 package Larder::Failures;
 
-# Explains the failures that the loop noted, and counts them in their order. An explanation may need a question to the
+# Explains the failures that the loop noted, in their order. An explanation may need a question to the
 # servers, so it waits until a segment of the loop is over. Where everything fails, the phase is given up.
 
 use v5.36;
@@ -10,9 +10,7 @@ use Larder::Failure ();
 use Larder::Plan    ();
 
 use constant {
-    SET        => Larder::Plan::SET,
     GET_OR_SET => Larder::Plan::GET_OR_SET,
-    DELETE     => Larder::Plan::DELETE,
     MISS       => Larder::Block::MISS,
     ERROR      => Larder::Block::ERROR,
     FILLED     => Larder::Block::FILLED,
@@ -32,13 +30,10 @@ use constant {
     FAILING_S         => 5,
 };
 
-# `%parts` are `cache`, `judge` and `block`.
+# `%parts` are `cache` and `block`.
 sub new ($class, %parts) {
-    return bless { %parts, base => 0, not_stored => [], in_a_row => 0, last => -1 }, $class;
+    return bless { %parts, base => 0, in_a_row => 0, last => -1 }, $class;
 }
-
-# The numbers of values that were not acknowledged.
-sub not_stored ($self) { return $self->{not_stored} }
 
 # Goes on to the next filling of the block, whose operations follow the present ones.
 sub next_block ($self) {
@@ -68,7 +63,6 @@ sub settle ($self, $first, $began) {
         else {
             my $failure = $what == FAILED ? $said : $self->_refusal($from, $said, $end->[$to] - ($between // $then), \%asked);
             $block->{errors}{$_} //= $failure for $from .. $to;
-            $self->_was_not_done($_) for $from .. $to;
             $self->_count($from, $to, $failure);
         }
     }
@@ -93,16 +87,6 @@ sub _refusal ($self, $n, @said) {
     my $key   = $block->{ $block->{kind}[$n] == GET_OR_SET ? 'under' : 'key' }[$n];
     my ($answer, $took, $asked) = @said;
     return $self->{cache}->refusal($key, $block->{want}[$n], $answer, $took, $asked);
-}
-
-# Notes that the change of a failed operation may not have happened.
-sub _was_not_done ($self, $n) {
-    my $block = $self->{block};
-    my $kind  = $block->{kind}[$n];
-    return if $kind != SET && $kind != GET_OR_SET && $kind != DELETE;
-    $self->{judge}->distrust($block->{ $kind == GET_OR_SET ? 'under_index' : 'key_index' }[$n]);
-    push @{ $self->{not_stored} }, $block->{value}[$n] if $kind != DELETE;
-    return;
 }
 
 # Gives up the phase after too many failures in a row. A request with any key that was found or missed is no failure.

@@ -9,12 +9,11 @@ use Time::HiRes qw(time);
 
 use Larder::Cache     ();
 use Larder::Failure   ();
-use Larder::Judge     ();
 use Larder::Phase     ();
 use Larder::Plan      ();
 use Larder::Processes ();
 
-use constant PROTOCOL => 2;
+use constant PROTOCOL => 3;
 use constant ALIVE_S  => 1;
 
 my %COMMANDS = (
@@ -113,7 +112,7 @@ sub _found ($self, $found) {
 sub _load ($self, $folder) {
     my $plan = Larder::Plan->read_from($folder);
     $self->{cache} = $self->{cache}->with_ttl($plan->{ttl});
-    @$self{qw(plan judge)} = ($plan, Larder::Judge->new($plan));
+    $self->{plan} = $plan;
     $self->{protocol}->answer({ loaded => JSON::PP::true });
     return;
 }
@@ -121,7 +120,7 @@ sub _load ($self, $folder) {
 sub _run ($self, $number) {
     my $plan = $self->{plan} or die Larder::Failure->new('protocol', 'no plan has been loaded');
     $plan->{phases}[$number] or die Larder::Failure->new('protocol', "the plan has no phase $number");
-    my %parts = (%$self{qw(plan cache judge)}, phase => $number);
+    my %parts = (%$self{qw(plan cache)}, phase => $number);
     my ($told, $last) = (time, 0);
     my $tell = sub ($operations) {
         exit 0 if $self->{protocol}->has_ended;
@@ -134,9 +133,7 @@ sub _run ($self, $number) {
         Larder::Processes->new($self->{protocol}, %parts)->run($tell);
     }
     else {
-        my $phase = Larder::Phase->new(%parts, process => 0);
-        $phase->run($tell);
-        $phase->write_result($plan->{folder});
+        Larder::Phase->new(%parts, process => 0)->run($tell);
     }
     $self->{protocol}->answer({ ran => $number + 0 });
     return;

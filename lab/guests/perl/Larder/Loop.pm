@@ -36,8 +36,8 @@ use constant {
     FAILED  => Larder::Failures::FAILED,
 };
 
-# `cache` is the cache under measurement, `ttl` the TTL in its form, `block` has the operations, and `judge` tells right
-# values from wrong ones. With `doubts` a miss may have been a failure.
+# `cache` is the cache under measurement, `ttl` the TTL in its form, and `block` has the operations. With `doubts` a miss
+# may have been a failure.
 sub new ($class, %parts) { return bless {%parts}, $class }
 
 # Works through the block from operation `$from` on, until all operations are done or `$seconds` have passed. Returns
@@ -91,7 +91,7 @@ sub _gets ($self, $from, $to, $until) {
             $self->_missed($n, $n) if $doubts;
         }
         elsif ($got ne $want->[$n]) {
-            $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
+            $outcome->[$n] = $block->other($n, $got);
         }
         return $n + 1 if $now > $until;
     }
@@ -126,7 +126,7 @@ sub _mixed ($self, $from, $to, $until) {
                 $self->_missed($n, $n) if $doubts;
             }
             elsif ($got ne $want->[$n]) {
-                $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
+                $outcome->[$n] = $block->other($n, $got);
             }
         }
         elsif ($what == SET) {
@@ -139,7 +139,7 @@ sub _mixed ($self, $from, $to, $until) {
             $got = $client->get($key->[$n]);
             if (defined $got) {
                 $end->[$n] = $now = clock_gettime(NOW);
-                $outcome->[$n] = $self->{judge}->verdict($block, $n, $got) if $got ne $want->[$n];
+                $outcome->[$n] = $block->other($n, $got) if $got ne $want->[$n];
             }
             else {
                 # Where the get may have failed, its own duration is needed apart from the fill's.
@@ -181,7 +181,7 @@ sub _requests ($self, $from, $to, $until) {
                     $missing = 1;
                 }
                 elsif ($got ne $want->[$n]) {
-                    $outcome->[$n] = $self->{judge}->verdict($block, $n, $got);
+                    $outcome->[$n] = $block->other($n, $got);
                 }
             }
             $self->_missed($from, $last) if $missing && $doubts;

@@ -1,17 +1,15 @@
 package Larder::Phase;
 
-# One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while
-# it prepares and counts. Each of several processes keeps its clock running, because the other processes have the cache
-# to themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
+# One process's share of a phase: blocks are made ready, worked through, sent to Larder. A process alone stops its clock
+# while it prepares and sends. Each of several processes keeps its clock running, because the other processes have the
+# cache to themselves meanwhile. So each of them prepares and sends as much at once as memory allows, mostly everything.
 
 use v5.36;
 
-use JSON::PP ();
-
 use Larder::Block    ();
-use Larder::Count    ();
 use Larder::Failures ();
 use Larder::Loop     ();
+use Larder::Records  ();
 use Larder::Usage    ();
 
 # The limits of a block. For a process alone: as much as stays in a processor's cache.
@@ -20,7 +18,7 @@ my %SEVERAL = (operations => 262_144, bytes => 64 * 1024 * 1024);
 # The longest segment of the loop; between segments the guest reports its progress.
 use constant SEGMENT_S => 0.25;
 
-# `%parts` are `plan`, `cache`, `judge`, `phase` and `process`; the last two are counted from 0.
+# `%parts` are `plan`, `cache`, `phase` and `process`; the last two are counted from 0.
 sub new ($class, %parts) {
     my $self  = bless {%parts}, $class;
     my $plan  = $self->{plan};
@@ -36,30 +34,29 @@ sub new ($class, %parts) {
     );
     my $loop  = Larder::Loop->new(
         cache  => $self->{cache},
-        judge  => $self->{judge},
         block  => $block,
         ttl    => $self->{cache}->ttl_argument($plan->{ttl}),
         doubts => $self->{cache}->can('failure_of_miss') ? 1 : 0,
     );
     @$self{qw(first operations)} = @{ $phase->{shares}[ $self->{process} ] };
     $self->{limit_s} = $phase->{time_limit_s} // 9**9**9;
-    $self->{failures} = Larder::Failures->new(%$self{qw(cache judge)}, block => $block);
+    $self->{failures} = Larder::Failures->new(cache => $self->{cache}, block => $block);
     $self->{again}   = $phase->{again} && defined $phase->{time_limit_s};
-    $self->{count}   = Larder::Count->new($phase->{operations}, $phase->{multiget});
+    $self->{records} = Larder::Records->new($plan->{folder}, $self->{process});
     @$self{qw(alone block loop usage done timed)} = ($alone, $block, $loop, Larder::Usage->new, 0, 0);
     $self->{filled} = $block->fill($self->{first}, $self->{operations});
     return $self;
 }
 
-# Does the share, and calls `$tell` with the number of operations done so far several times a second.
+# Does the share, sends its records, and calls `$tell` with the number of operations done so far several times a second.
 sub run ($self, $tell) {
     $self->{cache}->connections;
     $self->{cache}->tier_counts;
     $self->{usage}->start if !$self->{alone};
     my $position = 0;
     while ($self->{filled}) {
-        $self->_work_through_block($tell);
-        $self->{count}->add($self->{block});
+        my $done = $self->_work_through_block($tell);
+        $self->{records}->send_block($self->{block}, $done);
         $self->{failures}->next_block;
         last if $self->{timed} >= $self->{limit_s};
         $position += $self->{filled};
@@ -67,9 +64,18 @@ sub run ($self, $tell) {
         $self->{filled} = $self->{block}->fill($self->{first} + $position, $self->{operations} - $position);
     }
     $self->{usage}->stop if !$self->{alone};
+    my ($user_ns, $system_ns) = $self->{usage}->cpu_ns;
+    $self->{records}->send_end({
+        cpu_user_ns   => $user_ns,
+        cpu_system_ns => $system_ns,
+        rss_bytes     => Larder::Usage::rss_bytes(),
+        connections   => $self->{cache}->connections,
+        tiers         => $self->{cache}->tier_counts,
+    });
     return;
 }
 
+# Returns the number of operations of the block that are done.
 sub _work_through_block ($self, $tell) {
     my ($block, $loop, $usage, $alone) = @$self{qw(block loop usage alone)};
     my $at = 0;
@@ -80,38 +86,14 @@ sub _work_through_block ($self, $tell) {
         $usage->stop if $alone;
         my $end = $block->{end}[ $next - 1 ];
         $self->{start} //= $began;
-        push @{ $block->{segments} }, [ $at, $next - 1, $began, $alone ? $self->{timed} : $began - $self->{start} ];
+        push @{ $block->{segments} }, [ $at, $began ];
         $self->{timed} = $alone ? $self->{timed} + $end - $began : $end - $self->{start};
         $self->{done} += $next - $at;
         $self->{failures}->settle($at, $began);
         $at = $next;
         $tell->($self->{done});
     }
-    return;
-}
-
-# Writes the result to a file, which gets its name when it is complete.
-sub write_result ($self, $folder) {
-    my ($user_ns, $system_ns) = $self->{usage}->cpu_ns;
-    my $wall_ns = int($self->{timed} * 1e9 + 0.5);
-    my $result  = {
-        start_ns      => int(($self->{start} // 0) * 1e9),
-        wall_ns       => $wall_ns,
-        cpu_user_ns   => $user_ns,
-        cpu_system_ns => $system_ns,
-        rss_bytes     => Larder::Usage::rss_bytes(),
-        connections   => $self->{cache}->connections,
-        failed        => $self->{failures}->not_stored,
-        first_error   => $self->{count}->first_error,
-        tiers         => $self->{cache}->tier_counts,
-        operations    => $self->{count}->over($wall_ns),
-    };
-    my $path = "$folder/ran-$self->{phase}-$self->{process}.json";
-    open my $file, '>:raw', "$path.part" or die "cannot write $path.part: $!\n";
-    print {$file} JSON::PP->new->canonical->ascii->encode($result) or die "cannot write $path.part: $!\n";
-    close $file                 or die "cannot write $path.part: $!\n";
-    rename "$path.part", $path or die "cannot name $path: $!\n";
-    return;
+    return $at;
 }
 
 1;

@@ -7,8 +7,6 @@ use v5.36;
 
 use JSON::PP ();
 
-use Larder::Header ();
-
 use constant {
     GET        => 0,
     SET        => 1,
@@ -19,7 +17,8 @@ use constant {
 use constant {
     OPERATION_BYTES => 16,
     VALUE_BYTES     => 36,
-    HEADER_BYTES    => Larder::Header::BYTES,
+    # A value begins with a header of this length, which is unique, unless it is shorter.
+    HEADER_BYTES => 24,
 };
 # The value of a get whose key must be absent; larger than the number of any value.
 use constant NOTHING => 0xFFFF_FFFF;
@@ -37,7 +36,6 @@ sub read_from ($class, $folder) {
         operations => _slurp("$folder/ops.bin"),
         numbers    => [],
     }, $class;
-    $self->{header} = Larder::Header->new(@$plan{qw(seed span)}, \$self->{pool});
     my @keys = unpack '(V V/a*)*', _slurp("$folder/keys.bin");
     my @even = map { 2 * $_ } 0 .. $#keys / 2;
     $self->{newest} = [ @keys[@even] ];

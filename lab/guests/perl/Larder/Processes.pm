@@ -68,8 +68,7 @@ sub _fork ($self, $process, $wait, $start) {
     return;
 }
 
-# The work of a child, which reports in lines: `ready`, a number of operations, `uncertain` and the keys with an
-# unacknowledged change, `over`, or `failed`, a kind and a text.
+# The work of a child, which reports in lines: `ready`, a number of operations, `over`, or `failed`, a kind and a text.
 sub _child ($process, $wait, $to_parent, %parts) {
     my $write = sub ($line) { syswrite $to_parent, "$line\n" or POSIX::_exit(1) };
     return 1 if eval {
@@ -77,9 +76,6 @@ sub _child ($process, $wait, $to_parent, %parts) {
         $write->('ready');
         sysread $wait, my $byte, 1 or POSIX::_exit(1);
         $phase->run($write);
-        $phase->write_result($parts{plan}{folder});
-        # The parent must know the keys of failed changes after its children have ended.
-        $write->(join ' ', 'uncertain', $parts{judge}->uncertain);
         $write->('over');
         1;
     };
@@ -114,7 +110,6 @@ sub _listen ($self, $child) {
         if    ($word eq 'ready')  { $child->{is_ready} = 1 }
         elsif ($word eq 'over')   { $child->{is_over}  = 1 }
         elsif ($word eq 'failed') { die $self->_failure($child, split / /, $rest, 2) }
-        elsif ($word eq 'uncertain') { $self->{parts}{judge}->distrust(split / /, $rest // '') }
         else                      { $child->{operations} = $word }
     }
     return;

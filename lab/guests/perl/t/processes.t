@@ -25,7 +25,6 @@ subtest 'telling a newer value from a wrong one takes no time' => sub {
     my (undef, $ran) = TestGuest->start('fastmmap')->run_plan($plan);
     my @gets = map { $_->{operations}{get} } @$ran[ 1, 2 ];
     is $_->{hits} + $_->{misses}, 2_000, 'no newer value is wrong' for @gets;
-    is $_->{bytes}, $_->{hits} * 10_000, 'all bytes are counted' for @gets;
     cmp_ok $_->{busy_ns} / 2_000, '<', 500_000, 'and what precedes the newest of thousands is not gone through' for @gets;
 };
 

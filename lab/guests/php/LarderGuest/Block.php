@@ -12,19 +12,16 @@ namespace LarderGuest;
 final class Block
 {
     /** The expectation of a get where no value is right: a string that is no value of any plan. */
-    public const NONE = 'nothing is stored under this key, so no value of it is right';
+    private const NONE = 'nothing is stored under this key, so no value of it is right';
+    /** The bytes of other values that a block keeps as they are. Of the values after these it keeps the beginning. */
+    private const OTHER_BYTES = 16 << 20;
+    private const BEGINNING = 64;
 
     public int $count = 0;
     /** The kind of all operations; `null` where the kinds are mixed. */
     public ?int $onlyKind = null;
     /** @var list<int> */
     public array $kind = [];
-    /** @var list<int> */
-    public array $keyIndex = [];
-    /** @var list<int> */
-    public array $value = [];
-    /** @var list<int> */
-    public array $underIndex = [];
     /** @var list<string> */
     public array $key = [];
     /** @var list<string> */
@@ -36,23 +33,22 @@ final class Block
     public array $end = [];
     /** @var array<int, int> The outcome of each operation that is not simply right. */
     public array $outcome = [];
-    /** @var array<int, int> The length of a value that was got, where it is not the expected length. */
-    public array $bytesOf = [];
-    /** @var array<int, Failure> */
+    /** @var array<int, Failure> The failure of each operation that failed. */
     public array $errors = [];
-    /** @var array<int, array<int, array{int, string}>> By kind and outcome, the first wrong operation and its value. */
-    public array $wrong = [];
+    /** @var array<int, int|array{int, string}> Other values: the number of each, or its length and its bytes. */
+    public array $others = [];
     /** @var list<Note> */
     public array $notes = [];
-    /** @var list<array{int, int, int, int}> First and last operation, start time, and the phase's elapsed time. */
+    /** @var list<array{int, int}> The first operation of each segment, and its start time. */
     public array $segments = [];
     /** @var array<int, int> The last operation of a request of many keys, by its first operation. */
     public array $requestTo = [];
     /** @var array<int, list<string>> The keys of a request, by its first operation. */
     public array $requestKeys = [];
 
-    /** @var list<int> The gets whose key must be absent. */
-    private array $nothing = [];
+    /** @var list<int> */
+    private array $keyIndex = [];
+    private int $otherBytes = 0;
     /** @var array<int, string> Values by their number, for gets to compare with. */
     private array $read = [];
     /** @var array<int, string> Values by their number, for sets to store. */
@@ -91,7 +87,6 @@ final class Block
             $this->kind[] = $kind;
             $this->keyIndex[] = $key;
             $this->key[] = $plan->keys[$key];
-            $this->underIndex[] = $words[$at + 3];
             $this->under[] = $plan->keys[$words[$at + 3]];
             $this->makeReady($kind, $key, $words[$at + 2]);
             $n++;
@@ -106,24 +101,43 @@ final class Block
         return $n;
     }
 
-    /** Marks the misses of keys that must be absent as right, once the failures among them are known. */
-    public function settleMisses(): void
+    /**
+     * Notes that operation `$n` got `$got` in place of the expected value: the number of this value among those of its
+     * key, or its bytes. A hot key has thousands of values, and the clock runs. So the first bytes of `$got` give the
+     * number of the one value to compare it with.
+     */
+    public function other(int $n, string $got): int
     {
-        foreach ($this->nothing as $n) {
-            if (($this->outcome[$n] ?? Outcome::RIGHT) === Outcome::MISS) {
-                $this->outcome[$n] = Outcome::PLANNED;
-            }
+        $length = strlen($got);
+        $first = $length > Plan::HEADER_BYTES ? substr($got, 0, Plan::HEADER_BYTES) : $got;
+        $number = $this->plan->replays ? 0 : $this->plan->numbersOf($this->keyIndex[$n])[$first] ?? 0;
+        if ($number !== 0 && $this->isValue($number, $got)) {
+            $this->others[$n] = $number;
+        } else {
+            $this->otherBytes += $length;
+            $isKept = $this->otherBytes <= self::OTHER_BYTES;
+            $this->others[$n] = [$length, $isKept ? $got : substr($got, 0, self::BEGINNING)];
         }
+        return Outcome::OTHER;
     }
 
-    /** Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got. */
-    public function noteWrong(int $n, int $outcome, string $got): void
+    /** The number of values that the first `$count` operations stored. */
+    public function stored(int $count): int
     {
-        $this->wrong[$this->kind[$n]][$outcome] ??= [$n, $got];
+        $stored = count(array_keys(array_slice($this->kind, 0, $count), Plan::SET, true));
+        foreach ($this->outcome as $n => $what) {
+            if ($what === Outcome::FILLED) {
+                $stored++;
+            } elseif ($this->kind[$n] === Plan::SET) {
+                // A set that is not right has failed.
+                $stored--;
+            }
+        }
+        return $stored;
     }
 
     /** Whether `$got` is value number `$value`. The composed value is kept for later gets, while there is room. */
-    public function isValue(int $value, string $got): bool
+    private function isValue(int $value, string $got): bool
     {
         if (isset($this->read[$value]) || $this->composed < $this->bytes) {
             return strcmp($got, $this->composed($this->read, $value)) === 0;
@@ -137,12 +151,10 @@ final class Block
         $plan = $this->plan;
         if ($kind === Plan::SET) {
             $this->held = $value;
-            $this->value[] = $value;
             $this->want[] = $this->composed($this->stored, $value);
             return;
         }
         if ($kind !== Plan::GET && $kind !== Plan::GET_OR_SET) {
-            $this->value[] = $value;
             $this->want[] = '';
             return;
         }
@@ -155,10 +167,6 @@ final class Block
             $plan->numbersOf($key);
         }
         $right = $value === 0 ? $plan->newest[$key] : $value;
-        if ($right === Plan::NOTHING) {
-            $this->nothing[] = count($this->value);
-        }
-        $this->value[] = $value;
         $this->want[] = $right === 0 || $right === Plan::NOTHING ? self::NONE : $this->composed($this->read, $right);
     }
 
@@ -181,9 +189,9 @@ final class Block
 
     private function forget(): void
     {
-        $this->kind = $this->keyIndex = $this->value = $this->underIndex = $this->key = $this->under = $this->want = [];
-        $this->outcome = $this->bytesOf = $this->errors = $this->notes = $this->segments = [];
-        $this->wrong = $this->nothing = [];
+        $this->kind = $this->keyIndex = $this->key = $this->under = $this->want = [];
+        $this->outcome = $this->errors = $this->others = $this->notes = $this->segments = [];
+        $this->otherBytes = 0;
     }
 
     /** Joins successive gets into requests of up to `$multiget` keys: the end of each request, and its keys. */

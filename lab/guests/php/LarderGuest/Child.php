@@ -8,8 +8,9 @@ namespace LarderGuest;
 final class Child
 {
     public bool $isReady = false;
-    public bool $isOver = false;
     public int $operations = 0;
+    /** The number of values that the child has stored; `null` until its share is done. */
+    public ?int $stored = null;
     /** The part of a line that the child has written so far. */
     public string $text = '';
 
@@ -19,5 +20,10 @@ final class Child
      */
     public function __construct(public readonly int $process, public ?int $pid, public $pipe)
     {
+    }
+
+    public function isOver(): bool
+    {
+        return $this->stored !== null;
     }
 }

@@ -5,17 +5,17 @@ declare(strict_types=1);
 namespace LarderGuest;
 
 /**
- * Explains the failures that the loop noted, and counts them in their order. An explanation may need a question to the
- * servers, so it waits until a segment of the loop is over. Where everything fails, the phase is given up.
+ * Explains the failures that the loop noted, in their order. An explanation may need a question to the servers, so it
+ * waits until a segment of the loop is over. Where everything fails, the phase is given up.
  */
 final class Failures
 {
     /** The phase is given up after this many failures in a row, or this time of them: the rest would repeat them. */
     private const FAILURES_IN_A_ROW = 100;
     private const FAILING_NS = 5_000_000_000;
+    /** A key of a request that has failed was missed by the failure, also where it was filled then. */
+    private const MISSES = [Outcome::MISS, Outcome::FILLED, Outcome::UNFILLED];
 
-    /** @var list<int> The numbers of values that were not acknowledged. */
-    private array $notStored = [];
     /** The number of operations before those of the block. */
     private int $base = 0;
     /** The last operation that failed. */
@@ -23,17 +23,8 @@ final class Failures
     private int $inARow = 0;
     private int $failingSince = 0;
 
-    public function __construct(
-        private readonly Cache $cache,
-        private readonly Judge $judge,
-        private readonly Block $block,
-    ) {
-    }
-
-    /** @return list<int> The numbers of values that were not acknowledged. */
-    public function notStored(): array
+    public function __construct(private readonly Cache $cache, private readonly Block $block)
     {
-        return $this->notStored;
     }
 
     /** Goes on to the next filling of the block, whose operations follow the present ones. */
@@ -45,8 +36,9 @@ final class Failures
     /** Explains the notes made since the last call. */
     public function settle(): void
     {
-        $notes = $this->block->notes;
-        $this->block->notes = [];
+        $block = $this->block;
+        $notes = $block->notes;
+        $block->notes = [];
         foreach ($notes as $note) {
             $failure = match ($note->what) {
                 Note::MISSED => $this->cache->failureOfMiss($note->said),
@@ -54,27 +46,14 @@ final class Failures
                 default => $note->said === null ? Failure::unexplained() : Failure::from($note->said),
             };
             for ($n = $note->from; $n <= $note->to; $n++) {
-                if ($note->what === Note::MISSED) {
-                    $this->missedByFailure($n, $failure);
-                } else {
-                    $this->block->errors[$n] ??= $failure;
-                    $this->wasNotDone($n);
+                if ($note->what !== Note::MISSED) {
+                    $block->errors[$n] ??= $failure;
+                } elseif (in_array($block->outcome[$n] ?? Outcome::RIGHT, self::MISSES, true)) {
+                    $block->outcome[$n] = Outcome::ERROR;
+                    $block->errors[$n] = $failure;
                 }
             }
             $this->count($note->from, $note->to, $failure);
-        }
-    }
-
-    /** Counts a missing key of a failed request as failed. */
-    private function missedByFailure(int $n, Failure $failure): void
-    {
-        $block = $this->block;
-        switch ($block->outcome[$n] ?? Outcome::RIGHT) {
-            case Outcome::MISS:
-            case Outcome::FILLED:
-            case Outcome::UNFILLED:
-                $block->outcome[$n] = Outcome::ERROR;
-                $block->errors[$n] = $failure;
         }
     }
 
@@ -83,19 +62,6 @@ final class Failures
         $block = $this->block;
         $key = $block->kind[$n] === Plan::GET_OR_SET ? $block->under[$n] : $block->key[$n];
         return $this->cache->refusal($key, $block->want[$n], $said);
-    }
-
-    /** Notes that the change of a failed operation may not have happened. */
-    private function wasNotDone(int $n): void
-    {
-        $block = $this->block;
-        $kind = $block->kind[$n];
-        if ($kind === Plan::SET || $kind === Plan::GET_OR_SET) {
-            $this->judge->distrust($kind === Plan::SET ? $block->keyIndex[$n] : $block->underIndex[$n]);
-            $this->notStored[] = $block->value[$n];
-        } elseif ($kind === Plan::DELETE) {
-            $this->judge->distrust($block->keyIndex[$n]);
-        }
     }
 
     /** Gives up after too many failures in a row. A request with any key that was found or missed is no failure. */

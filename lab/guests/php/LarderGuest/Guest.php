@@ -7,11 +7,10 @@ namespace LarderGuest;
 /** Opens the cache, and carries out the commands. */
 final class Guest
 {
-    private const PROTOCOL = 2;
+    private const PROTOCOL = 3;
     private const ALIVE_NS = 1_000_000_000;
 
     private ?Plan $plan = null;
-    private ?Judge $judge = null;
     /** A killed process may have left the cache's memory locked for ever, so that any call would hang. */
     private bool $isLocked = false;
 
@@ -138,14 +137,13 @@ final class Guest
     private function load(string $folder): void
     {
         $this->plan = Plan::read($folder);
-        $this->judge = new Judge($this->plan);
         $this->cache->expectTtl($this->plan->ttl);
         $this->protocol->answer(['loaded' => true] + $this->evictions());
     }
 
     private function run(int $number): void
     {
-        if ($this->plan === null || $this->judge === null) {
+        if ($this->plan === null) {
             throw new Failure('protocol', 'no plan has been loaded');
         }
         if (!isset($this->plan->phases[$number])) {
@@ -165,29 +163,28 @@ final class Guest
             }
         };
         if ($this->plan->processes > 1) {
-            $processes = new Processes($this->protocol, $this->plan, $this->cache, $this->judge, $number);
+            $processes = new Processes($this->protocol, $this->plan, $this->cache, $number);
             try {
-                $processes->run($tell);
+                $stored = $processes->run($tell);
             } finally {
                 $this->isLocked = $processes->wereKilled() && $this->cache->sharesMemory();
             }
         } else {
-            $phase = new Phase($this->plan, $this->cache, $this->judge, $number, 0);
-            $phase->run($tell);
-            $phase->writeResult();
+            $stored = (new Phase($this->plan, $this->cache, $number, 0))->run($tell);
         }
-        $this->protocol->answer(['ran' => $number] + $this->evictions($number));
+        $this->protocol->answer(['ran' => $number] + $this->evictions($number, $stored));
     }
 
     /**
-     * The entries that the cache dropped to make room in a phase; 0 before the first phase, empty where they are
-     * unknown.
+     * The entries that the cache dropped to make room in a phase that stored this many values; 0 before the first
+     * phase, empty where they are unknown.
      *
      * @return array<string, int>
      */
-    private function evictions(?int $phase = null): array
+    private function evictions(?int $phase = null, int $stored = 0): array
     {
-        $evictions = $this->cache->evictions(fn (): ?int => $phase === null ? 0 : $this->plan->addedIn($phase));
+        $added = fn (): ?int => $phase === null || $this->plan->storesOnlyNewKeys($phase) ? $stored : null;
+        $evictions = $this->cache->evictions($added);
         return $evictions === null ? [] : ['evictions' => $phase === null ? 0 : $evictions];
     }
 }

@@ -25,7 +25,6 @@ final class Loop
 
     public function __construct(
         private readonly Cache $cache,
-        private readonly Judge $judge,
         private readonly Block $block,
         int|float|null $ttl,
     ) {
@@ -51,11 +50,8 @@ final class Loop
             $block->onlyKind === Plan::SET => $this->sets(...),
             default => $this->mixed(...),
         };
-        $end = $block->end;
-        // Only one reference to the array may exist, or the loop's first write would copy it.
-        $block->end = [];
         $began = hrtime(true);
-        $next = $loop($from, $to, $began + $nanoseconds, $end);
+        $next = $loop($from, $to, $began + $nanoseconds);
         $hasWaited = false;
         $lost = null;
         try {
@@ -64,9 +60,8 @@ final class Loop
         }
         // The wait for operations still under way is part of the last operation.
         if ($hasWaited || $lost !== null) {
-            $end[$next - 1] = hrtime(true);
+            $block->end[$next - 1] = hrtime(true);
         }
-        $block->end = $end;
         if (!$this->cache->acknowledges()) {
             $this->loseSent($from, $next - 1, $lost);
         }
@@ -108,57 +103,53 @@ final class Loop
         $block->notes = [...$notes, ...$block->notes];
     }
 
-    /** @param list<int> $end */
-    private function gets(int $from, int $to, int $until, array &$end): int
+    private function gets(int $from, int $to, int $until): int
     {
         $block = $this->block;
         $key = $block->key;
         $want = $block->want;
         $get = $this->get;
-        $times = $end;
-        $end = [];
+        $end = $this->takeEnds();
         for ($n = $from; $n <= $to; $n++) {
             try {
                 $got = $get($key[$n]);
-                $times[$n] = $now = hrtime(true);
+                $end[$n] = $now = hrtime(true);
             } catch (\Throwable $caught) {
-                $times[$n] = $now = hrtime(true);
+                $end[$n] = $now = hrtime(true);
                 $this->failed($n, $n, $caught);
                 $got = $want[$n];
             }
             if ($got === false) {
                 $this->missed($n, $n);
             } elseif (strcmp($got, $want[$n]) !== 0) {
-                $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                $block->outcome[$n] = $block->other($n, $got);
             }
             if ($now > $until) {
                 $n++;
                 break;
             }
         }
-        $end = $times;
+        $block->end = $end;
         return $n;
     }
 
-    /** @param list<int> $end */
-    private function sets(int $from, int $to, int $until, array &$end): int
+    private function sets(int $from, int $to, int $until): int
     {
         $block = $this->block;
         $key = $block->key;
         $want = $block->want;
         $set = $this->set;
         $ttl = $this->ttl;
-        $times = $end;
-        $end = [];
+        $end = $this->takeEnds();
         for ($n = $from; $n <= $to; $n++) {
             try {
                 $stored = $set($key[$n], $want[$n], $ttl);
-                $times[$n] = $now = hrtime(true);
+                $end[$n] = $now = hrtime(true);
                 if (!$stored) {
                     $this->refused($n, Outcome::ERROR);
                 }
             } catch (\Throwable $caught) {
-                $times[$n] = $now = hrtime(true);
+                $end[$n] = $now = hrtime(true);
                 $this->failed($n, $n, $caught);
             }
             if ($now > $until) {
@@ -166,12 +157,11 @@ final class Loop
                 break;
             }
         }
-        $end = $times;
+        $block->end = $end;
         return $n;
     }
 
-    /** @param list<int> $end */
-    private function mixed(int $from, int $to, int $until, array &$end): int
+    private function mixed(int $from, int $to, int $until): int
     {
         $block = $this->block;
         $kind = $block->kind;
@@ -180,37 +170,36 @@ final class Loop
         $get = $this->get;
         $set = $this->set;
         $ttl = $this->ttl;
-        $times = $end;
-        $end = [];
+        $end = $this->takeEnds();
         for ($n = $from; $n <= $to; $n++) {
             try {
                 if ($kind[$n] === Plan::GET) {
                     $got = $get($key[$n]);
-                    $times[$n] = $now = hrtime(true);
+                    $end[$n] = $now = hrtime(true);
                     if ($got === false) {
                         $this->missed($n, $n);
                     } elseif (strcmp($got, $want[$n]) !== 0) {
-                        $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                        $block->outcome[$n] = $block->other($n, $got);
                     }
                 } elseif ($kind[$n] === Plan::SET) {
                     $stored = $set($key[$n], $want[$n], $ttl);
-                    $times[$n] = $now = hrtime(true);
+                    $end[$n] = $now = hrtime(true);
                     if (!$stored) {
                         $this->refused($n, Outcome::ERROR);
                     }
                 } elseif ($kind[$n] === Plan::GET_OR_SET) {
-                    $times[$n] = $now = $this->getOrSet($n);
+                    $end[$n] = $now = $this->getOrSet($n);
                 } else {
                     $found = $kind[$n] === Plan::DELETE
                         ? $this->cache->delete($key[$n])
                         : $this->cache->touch($key[$n], $ttl);
-                    $times[$n] = $now = hrtime(true);
+                    $end[$n] = $now = hrtime(true);
                     if ($found !== true) {
                         $this->nothingThere($n, $found);
                     }
                 }
             } catch (\Throwable $caught) {
-                $times[$n] = $now = hrtime(true);
+                $end[$n] = $now = hrtime(true);
                 $this->failed($n, $n, $caught);
             }
             if ($now > $until) {
@@ -218,8 +207,21 @@ final class Loop
                 break;
             }
         }
-        $end = $times;
+        $block->end = $end;
         return $n;
+    }
+
+    /**
+     * Takes the array of end times from the block, for only one reference to it may exist: the loop's first write would
+     * copy it otherwise.
+     *
+     * @return list<int>
+     */
+    private function takeEnds(): array
+    {
+        $end = $this->block->end;
+        $this->block->end = [];
+        return $end;
     }
 
     /** Does a get and the fill of its miss, with one client for both, and returns the end time. */
@@ -232,7 +234,7 @@ final class Loop
         if ($got !== false) {
             $now = hrtime(true);
             if (strcmp($got, $block->want[$n]) !== 0) {
-                $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                $block->outcome[$n] = $block->other($n, $got);
             }
             return $now;
         }
@@ -258,14 +260,11 @@ final class Loop
         return $now;
     }
 
-    /**
-     * Does requests of many keys; the operations between them are done one by one.
-     *
-     * @param list<int> $end
-     */
-    private function requests(int $from, int $to, int $until, array &$end): int
+    /** Does requests of many keys; the operations between them are done one by one. */
+    private function requests(int $from, int $to, int $until): int
     {
         $block = $this->block;
+        $end = $this->takeEnds();
         while ($from <= $to) {
             $last = $block->requestTo[$from];
             if ($block->kind[$from] === Plan::GET) {
@@ -283,7 +282,10 @@ final class Loop
                     $end[$n] = $now;
                 }
             } else {
-                $this->mixed($from, $last, $until, $end);
+                $block->end = $end;
+                $end = [];
+                $this->mixed($from, $last, $until);
+                $end = $this->takeEnds();
                 $now = $end[$last];
             }
             $from = $last + 1;
@@ -291,6 +293,7 @@ final class Loop
                 break;
             }
         }
+        $block->end = $end;
         return $from;
     }
 
@@ -305,7 +308,7 @@ final class Loop
                 $block->outcome[$n] = Outcome::MISS;
                 $isMissing = true;
             } elseif (strcmp($got, $block->want[$n]) !== 0) {
-                $block->outcome[$n] = $this->judge->verdict($block, $n, $got);
+                $block->outcome[$n] = $block->other($n, $got);
             }
         }
         if ($isMissing) {

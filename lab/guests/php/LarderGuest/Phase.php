@@ -5,15 +5,18 @@ declare(strict_types=1);
 namespace LarderGuest;
 
 /**
- * One process's share of a phase: blocks are made ready, worked through, counted. A process alone stops its clock while
- * it prepares and counts. Each of several processes keeps its clock running, because the other processes have the cache
- * to themselves meanwhile. So each of them prepares and counts as much at once as memory allows, mostly everything.
+ * One process's share of a phase: blocks are made ready, worked through, sent to Larder. A process alone stops its
+ * clock while it prepares and sends. Each of several processes keeps its clock running, because the other processes
+ * have the cache to themselves meanwhile. So each of them prepares and sends as much at once as memory allows, mostly
+ * everything.
  */
 final class Phase
 {
-    /** The limits of a block, operations and bytes. For a process alone: as much as stays in a processor's cache. */
-    private const ALONE = [4_096, 4 << 20];
-    private const SEVERAL = [262_144, 64 << 20];
+    /** The limits of a block. For a process alone: as much as stays in a processor's cache. */
+    private const OPERATIONS_ALONE = 4_096;
+    private const OPERATIONS_OF_SEVERAL = 262_144;
+    private const BYTES_ALONE = 4 << 20;
+    private const BYTES_OF_SEVERAL = 64 << 20;
     /** The longest segment of the loop; between segments the guest reports its progress. */
     private const SEGMENT_NS = 250_000_000;
 
@@ -25,7 +28,7 @@ final class Phase
     private readonly Block $block;
     private readonly Loop $loop;
     private readonly Failures $failures;
-    private readonly Count $count;
+    private readonly Records $records;
     private readonly Usage $usage;
     /** The number of operations in the block. */
     private int $filled;
@@ -34,13 +37,8 @@ final class Phase
     private ?int $start = null;
 
     /** `$phase` and `$process` are counted from 0. */
-    public function __construct(
-        private readonly Plan $plan,
-        private readonly Cache $cache,
-        Judge $judge,
-        private readonly int $phase,
-        private readonly int $process,
-    ) {
+    public function __construct(Plan $plan, private readonly Cache $cache, int $phase, int $process)
+    {
         $what = $plan->phases[$phase];
         $this->isAlone = $plan->processes === 1;
         $this->again = $what['again'] && $what['time_limit_s'] !== null;
@@ -50,23 +48,25 @@ final class Phase
         if ($held !== 0) {
             $cache->set('held', $plan->value($held), null);
         }
+        $operations = $this->isAlone ? self::OPERATIONS_ALONE : self::OPERATIONS_OF_SEVERAL;
         // Unanswered sets are waited for at the end of a block, so blocks are large then and the waits do not count.
-        [$operations, $bytes] = $this->isAlone && $cache->acknowledges() ? self::ALONE : self::SEVERAL;
+        $bytes = $this->isAlone && $cache->acknowledges() ? self::BYTES_ALONE : self::BYTES_OF_SEVERAL;
         $meetsNewer = !$this->isAlone || $what['again'];
         $this->block = new Block($plan, $operations, $bytes, $what['multiget'], $meetsNewer, $held);
-        $this->loop = new Loop($cache, $judge, $this->block, $plan->ttl);
-        $this->failures = new Failures($cache, $judge, $this->block);
-        $this->count = new Count($what['operations'], $what['multiget']);
+        $this->loop = new Loop($cache, $this->block, $plan->ttl);
+        $this->failures = new Failures($cache, $this->block);
+        $this->records = new Records($plan->folder, $process);
         $this->usage = new Usage();
         $this->filled = $this->block->fill($this->first, $this->operations);
     }
 
     /**
-     * Does the share, and calls `$tell` with the number of operations done so far several times a second.
+     * Does the share, sends its records, and calls `$tell` with the number of operations done so far several times a
+     * second. Returns the number of values stored.
      *
      * @param \Closure(int): void $tell
      */
-    public function run(\Closure $tell): void
+    public function run(\Closure $tell): int
     {
         $this->cache->connections();
         $this->cache->tierCounts();
@@ -74,9 +74,11 @@ final class Phase
             $this->usage->start();
         }
         $position = 0;
+        $stored = 0;
         while ($this->filled > 0) {
-            $this->workThroughBlock($tell);
-            $this->count->add($this->block);
+            $count = $this->workThroughBlock($tell);
+            $this->records->sendBlock($this->block, $count);
+            $stored += $this->block->stored($count);
             $this->failures->nextBlock();
             if ($this->timedNs >= $this->limitNs) {
                 break;
@@ -90,30 +92,19 @@ final class Phase
         if (!$this->isAlone) {
             $this->usage->stop();
         }
-    }
-
-    /** Writes the result to a file, which gets its name when it is complete. */
-    public function writeResult(): void
-    {
         [$userNs, $systemNs] = $this->usage->cpuNs();
-        $result = [
-            'start_ns' => $this->start ?? 0,
-            'wall_ns' => $this->timedNs,
+        $this->records->sendEnd([
             'cpu_user_ns' => $userNs,
             'cpu_system_ns' => $systemNs,
             'rss_bytes' => Usage::rssBytes(),
             'connections' => $this->cache->connections(),
-            'failed' => $this->failures->notStored(),
-            'first_error' => $this->count->firstError(),
             'tiers' => $this->cache->tierCounts(),
-            'operations' => (object) $this->count->over($this->timedNs),
-        ];
-        $path = "{$this->plan->folder}/ran-{$this->phase}-{$this->process}.json";
-        file_put_contents("$path.part", json_encode($result, JSON_THROW_ON_ERROR | JSON_INVALID_UTF8_SUBSTITUTE));
-        rename("$path.part", $path);
+        ]);
+        return $stored;
     }
 
-    private function workThroughBlock(\Closure $tell): void
+    /** Returns the number of operations of the block that are done. */
+    private function workThroughBlock(\Closure $tell): int
     {
         $block = $this->block;
         $at = 0;
@@ -127,12 +118,13 @@ final class Phase
             }
             $end = $block->end[$next - 1];
             $this->start ??= $began;
-            $block->segments[] = [$at, $next - 1, $began, $this->isAlone ? $this->timedNs : $began - $this->start];
+            $block->segments[] = [$at, $began];
             $this->timedNs = $this->isAlone ? $this->timedNs + $end - $began : $end - $this->start;
             $this->done += $next - $at;
             $this->failures->settle();
             $at = $next;
             $tell($this->done);
         }
+        return $at;
     }
 }

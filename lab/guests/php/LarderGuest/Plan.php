@@ -16,7 +16,8 @@ final class Plan
     public const DELETE = 3;
     public const TOUCH = 4;
 
-    public const HEADER_BYTES = Header::BYTES;
+    /** A value begins with a header of this length, which is unique, unless it is shorter. */
+    public const HEADER_BYTES = 24;
     /** The value of a get whose key must be absent; larger than the number of any value. */
     public const NOTHING = 0xFFFF_FFFF;
 
@@ -39,7 +40,6 @@ final class Plan
         public readonly int|float|null $ttl,
         public readonly bool $replays,
         public readonly array $phases,
-        public readonly Header $header,
         private readonly string $pool,
         private readonly string $values,
         private readonly string $operations,
@@ -49,15 +49,13 @@ final class Plan
     public static function read(string $folder): self
     {
         $plan = self::readJson("$folder/plan.json");
-        $pool = self::slurp($plan['pool']);
         $self = new self(
             $folder,
             $plan['processes'],
             $plan['ttl_s'],
             $plan['replays'],
             $plan['phases'],
-            new Header($plan['seed'], $plan['span'], $pool),
-            $pool,
+            self::slurp($plan['pool']),
             self::slurp("$folder/values.bin"),
             self::slurp("$folder/ops.bin"),
         );
@@ -126,17 +124,13 @@ final class Plan
     {
         $held = 0;
         for ($earlier = 0; $earlier < $phase; $earlier++) {
-            [$first, $count] = $this->phases[$earlier]['shares'][$process];
             $set = 0;
             $filled = 0;
-            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
-                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
-                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
-                    if ($operations[$n] === self::SET) {
-                        $set = $operations[$n + 2];
-                    } elseif ($operations[$n] === self::GET_OR_SET && $set === 0 && $filled === 0) {
-                        $filled = $operations[$n + 2];
-                    }
+            foreach ($this->changes(...$this->phases[$earlier]['shares'][$process]) as [$kind, $value]) {
+                if ($kind === self::SET) {
+                    $set = $value;
+                } elseif ($kind === self::GET_OR_SET && $set === 0 && $filled === 0) {
+                    $filled = $value;
                 }
             }
             $held = $set ?: $held ?: $filled;
@@ -145,45 +139,44 @@ final class Plan
     }
 
     /**
-     * The number of entries that the processes added in a finished phase. `null` where the plan alone does not give it.
-     * A key stored before may have been there or not, and deleted and expired entries are gone too.
+     * Whether every value that the processes store in a phase is one entry more. A key stored before may have been
+     * there or not, and deleted and expired entries are gone too.
      */
-    public function addedIn(int $phase): ?int
+    public function storesOnlyNewKeys(int $phase): bool
     {
         if ($this->ttl !== null || $this->phases[$phase]['again']) {
-            return null;
+            return false;
         }
         $stored = [];
         for ($number = 0; $number <= $phase; $number++) {
-            foreach ($this->kindsAndKeys($number) as [$kind, $key]) {
-                $isHere = $number === $phase;
-                if ($kind === self::SET || $kind === self::GET_OR_SET) {
-                    if ($isHere && isset($stored[$key])) {
-                        return null;
+            $isHere = $number === $phase;
+            foreach ($this->phases[$number]['shares'] as $share) {
+                foreach ($this->changes(...$share) as [$kind, , $key]) {
+                    if ($isHere && ($kind === self::DELETE || isset($stored[$key]))) {
+                        return false;
                     }
-                    $stored[$key] = true;
-                } elseif ($kind === self::DELETE && $isHere) {
-                    return null;
+                    if ($kind !== self::DELETE) {
+                        $stored[$key] = true;
+                    }
                 }
             }
         }
-        $added = 0;
-        foreach (array_keys($this->phases[$phase]['shares']) as $process) {
-            $ran = self::readJson("$this->folder/ran-$phase-$process.json")['operations'];
-            $fills = $ran['get_or_set'] ?? ['misses' => 0, 'failed_fills' => 0];
-            $added += ($ran['set']['succeeded'] ?? 0) + $fills['misses'] - $fills['failed_fills'];
-        }
-        return $added;
+        return true;
     }
 
-    /** @return \Generator<array{int, int}> The kind of each operation of a phase, and its key or its fill's key. */
-    private function kindsAndKeys(int $phase): \Generator
+    /**
+     * The operations of a share that change entries: the kind of each, its value, and the key that it changes.
+     *
+     * @return \Generator<array{int, int, int}>
+     */
+    private function changes(int $first, int $count): \Generator
     {
-        foreach ($this->phases[$phase]['shares'] as [$first, $count]) {
-            for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
-                $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
-                for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
-                    yield [$operations[$n], $operations[$n + 3]];
+        for ($at = 0; $at < $count; $at += self::LOOKED_THROUGH) {
+            $operations = $this->operations($first + $at, min(self::LOOKED_THROUGH, $count - $at));
+            for ($n = 1, $end = count($operations); $n < $end; $n += 4) {
+                $kind = $operations[$n];
+                if ($kind !== self::GET && $kind !== self::TOUCH) {
+                    yield [$kind, $operations[$n + 2], $operations[$n + 3]];
                 }
             }
         }

@@ -25,7 +25,6 @@ final class Processes
         private readonly Protocol $protocol,
         private readonly Plan $plan,
         private readonly Cache $cache,
-        private readonly Judge $judge,
         private readonly int $phase,
     ) {
         if (!function_exists('pcntl_fork')) {
@@ -35,10 +34,11 @@ final class Processes
 
     /**
      * Runs the phase in all processes, and calls `$tell` with the operations of all of them several times a second.
+     * Returns the number of values stored.
      *
      * @param \Closure(int): void $tell
      */
-    public function run(\Closure $tell): void
+    public function run(\Closure $tell): int
     {
         try {
             for ($process = 0; $process < $this->plan->processes; $process++) {
@@ -48,7 +48,8 @@ final class Processes
             foreach ($this->children as $child) {
                 fwrite($child->pipe, '.');
             }
-            $this->attend($tell, static fn (Child $child): bool => $child->isOver);
+            $this->attend($tell, static fn (Child $child): bool => $child->isOver());
+            return array_sum(array_map(static fn (Child $child): int => (int) $child->stored, $this->children));
         } finally {
             $this->end();
         }
@@ -107,8 +108,8 @@ final class Processes
     }
 
     /**
-     * The work of a child, which reports in lines: `ready`, a number of operations, `uncertain` and the keys with an
-     * unacknowledged change, `over`, or `failed`, a kind and a text.
+     * The work of a child, which reports in lines: `ready`, a number of operations, `over` and the number of values
+     * stored, or `failed`, a kind and a text.
      *
      * @param resource $parent
      */
@@ -120,16 +121,12 @@ final class Processes
             }
         };
         try {
-            $phase = new Phase($this->plan, $this->cache->afterFork(), $this->judge, $this->phase, $process);
+            $phase = new Phase($this->plan, $this->cache->afterFork(), $this->phase, $process);
             $write('ready');
             if ((string) fread($parent, 1) === '') {
                 return;
             }
-            $phase->run($write);
-            $phase->writeResult();
-            // The parent must know the keys of failed changes after its children have ended.
-            $write(implode(' ', ['uncertain', ...$this->judge->uncertain()]));
-            $write('over');
+            $write('over ' . $phase->run($write));
         } catch (\Throwable $caught) {
             $failure = Failure::from($caught);
             $write("failed {$failure->kind} {$failure->getMessage()}");
@@ -147,7 +144,7 @@ final class Processes
         while (count(array_filter($this->children, $isEnough)) < count($this->children)) {
             $ready = ['input' => $this->protocol->input()];
             foreach ($this->children as $n => $child) {
-                if (!$child->isOver) {
+                if (!$child->isOver()) {
                     $ready[$n] = $child->pipe;
                 }
             }
@@ -174,18 +171,10 @@ final class Processes
             [$word, $rest] = explode(' ', $line, 2) + [1 => ''];
             match ($word) {
                 'ready' => $child->isReady = true,
-                'over' => $child->isOver = true,
-                'uncertain' => $this->distrust($rest),
+                'over' => $child->stored = (int) $rest,
                 'failed' => throw $this->failure($child, ...explode(' ', $rest, 2)),
                 default => $child->operations = (int) $word,
             };
-        }
-    }
-
-    private function distrust(string $keys): void
-    {
-        foreach ($keys === '' ? [] : explode(' ', $keys) as $key) {
-            $this->judge->distrust((int) $key);
         }
     }
 

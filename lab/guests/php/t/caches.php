@@ -38,13 +38,13 @@ test('entries that APCu dropped are counted as evictions', static function (): v
     $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
     $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 99)));
     $values = array_map(static fn (int $n): int => $plan->value($n, 60_000), range(0, 99));
-    $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 99)));
-    $plan->phase(['operations' => ['get']], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 99)));
-    same($guest->ask('load ' . $plan->write()), ['loaded' => true, 'evictions' => 0], 'nothing at first');
-    $evictions = $guest->ask('run 0')['evictions'];
-    same($guest->ask('run 1'), ['ran' => 1, 'evictions' => 0], 'nothing by reading');
-    same($guest->result($plan, 0)[0]['operations']['set']['succeeded'], 100, 'it takes all');
-    $get = $guest->result($plan, 1)[0]['operations']['get'];
+    $plan->phase([], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 99)));
+    $plan->phase([], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 99)));
+    same($guest->load($plan), ['loaded' => true, 'evictions' => 0], 'nothing at first');
+    $evictions = $guest->run(0)['evictions'];
+    same($guest->run(1), ['ran' => 1, 'evictions' => 0], 'nothing by reading');
+    same($guest->result(0)[0]['operations']['set']['succeeded'], 100, 'it takes all');
+    $get = $guest->result(1)[0]['operations']['get'];
     ok($get['misses'] > 60 && $get['hits'] > 0, 'and most are gone', $get['misses']);
     same($evictions, $get['misses'], 'as many as it tells');
 });
@@ -52,23 +52,23 @@ test('entries that APCu dropped are counted as evictions', static function (): v
 test('entries that APCu may have dropped are not guessed', static function (): void {
     $sets = static fn (array $values): array => array_map(static fn (int $value): array => ['set', $value - 1, $value], $values);
     $phases = [
-        'keys that are stored again' => [null, ['set'], $sets([...range(1, 30), ...range(31, 38)])],
-        'and deleted' => [null, ['set', 'delete'], [['delete', 0], ...$sets(range(31, 38))]],
-        'and expire' => [600, ['set'], $sets(range(31, 38))],
+        'keys that are stored again' => [null, $sets([...range(1, 30), ...range(31, 38)])],
+        'and deleted' => [null, [['delete', 0], ...$sets(range(31, 38))]],
+        'and expire' => [600, $sets(range(31, 38))],
     ];
-    foreach ($phases as $name => [$ttl, $operations, $share]) {
+    foreach ($phases as $name => [$ttl, $share]) {
         $guest = new TestGuest('apcu', settings: ['apc.shm_size=2M']);
         $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 37)), ttl: $ttl);
         array_map(static fn (int $n): int => $plan->value($n, $n < 30 ? 100 : 400_000), range(0, 37));
-        $plan->phase(['operations' => ['set']], $sets(range(1, 30)));
-        $plan->phase(['operations' => $operations], $share);
-        $guest->ask('load ' . $plan->write());
-        same($guest->ask('run 0'), ['ran' => 0, 'evictions' => 0], 'nothing is dropped at first');
-        same($guest->ask('run 1'), ['ran' => 1], "where everything is dropped and $name nobody knows");
+        $plan->phase([], $sets(range(1, 30)));
+        $plan->phase([], $share);
+        $guest->load($plan);
+        same($guest->run(0), ['ran' => 0, 'evictions' => 0], 'nothing is dropped at first');
+        same($guest->run(1), ['ran' => 1], "where everything is dropped and $name nobody knows");
     }
     $guest = new TestGuest('apcu', settings: ['apc.ttl=60']);
-    $guest->ask('load ' . $plan->write());
-    same($guest->ask('run 0'), ['ran' => 0], 'nor with a ttl');
+    $guest->load($plan);
+    same($guest->run(0), ['ran' => 0], 'nor with a ttl');
 });
 
 test('a value that APCu cannot take is refused', static function (): void {
@@ -165,15 +165,15 @@ test('each adapter of Symfony tells its failures and its evictions', static func
     matches($guest->set('key', str_repeat('x', 3_000_000))['why'] ?? null, '/shm_size is 2\d+ bytes/', 'a value beyond the memory is refused');
     $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, 99)));
     $sets = array_map(static fn (int $n): array => ['set', $n, $plan->value($n, 60_000)], range(0, 99));
-    $plan->phase(['operations' => ['set']], $sets);
-    $guest->ask('load ' . $plan->write());
-    ok($guest->ask('run 0')['evictions'] > 60, 'evictions are counted');
+    $plan->phase([], $sets);
+    $guest->load($plan);
+    ok($guest->run(0)['evictions'] > 60, 'evictions are counted');
     $folder = folder();
     $guest = new TestGuest('symfony', ['options' => ['adapter' => 'file'], 'folder' => $folder]);
     ok($guest->set('kept', 'x')['stored'], 'a file is stored');
     $guest->end();
     same((new TestGuest('symfony', ['options' => ['adapter' => 'file'], 'folder' => $folder, 'fresh' => false]))->get('kept'), 'x', 'a later program finds the file');
-    same($of('chain')->ask('load ' . $plan->write()), ['loaded' => true, 'evictions' => 0], 'a chain drops nothing, for the files have every entry');
+    same($of('chain')->load($plan), ['loaded' => true, 'evictions' => 0], 'a chain drops nothing, for the files have every entry');
     $off = $of('chain', 'apc.enable_cli=0');
     matches($off->opened['unavailable'] ?? null, '/^APCu is loaded but off/', 'a chain without its memory does not open');
 });
@@ -185,7 +185,7 @@ test('a chain of Symfony fills its memory with a TTL, and not for ever', static 
     $first->set('key', 'x', '3600');
     $first->end();
     $guest = new TestGuest('symfony', ['fresh' => false] + $order);
-    $guest->ask('load ' . (new TestPlan(folder(), ['key'], ttl: 1))->write());
+    $guest->load(new TestPlan(folder(), ['key'], ttl: 1));
     same($guest->get('key'), 'x', 'the value comes from the file');
     exec('rm -r ' . escapeshellarg("$folder/larder"));
     same($guest->get('key'), 'x', 'and now from the memory');
@@ -231,8 +231,8 @@ test('tiers are counted, and a nearer one never has an older value', static func
     $guest = new TestGuest('tiered', ['tiers' => [tier('apcu'), tier('file')]], ['apc.shm_size=1M']);
     $plan = new TestPlan(folder(), ['grows', 'stays']);
     [$small, $stays, $large] = [$plan->value(0, 100), $plan->value(1, 100), $plan->value(0, 1_500_000)];
-    $plan->phase(['operations' => ['set']], [['set', 0, $small], ['set', 1, $stays], ['set', 0, $large]]);
-    $plan->phase(['operations' => ['get']], [['get', 0, $large], ['get', 0, $large]]);
+    $plan->phase([], [['set', 0, $small], ['set', 1, $stays], ['set', 0, $large]]);
+    $plan->phase([], [['get', 0, $large], ['get', 0, $large]]);
     [[$sets], [$gets]] = $guest->runPlan($plan);
     same($sets['operations']['set']['succeeded'], 3, 'what the farthest took is stored');
     same($gets['operations']['get']['hits'], 2, 'the newest is what is read');

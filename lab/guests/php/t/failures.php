@@ -79,9 +79,9 @@ test('a client for every operation opens one connection for each, and one for a 
         $guest = new TestGuest($cache, ['servers' => [$server->address], 'options' => ['connect' => 'operation']]);
         $plan = new TestPlan(folder(), ["$cache-only", "$cache-other"]);
         $value = $plan->value(0, 50);
-        $plan->phase(['operations' => ['set']], array_fill(0, 20, ['set', 0, $value]));
-        $plan->phase(['operations' => ['get_or_set']], array_fill(0, 20, ['get_or_set', 0, $value]));
-        $plan->phase(['operations' => ['get_or_set']], array_fill(0, 20, ['get_or_set', 1, $value, 0]));
+        $plan->phase([], array_fill(0, 20, ['set', 0, $value]));
+        $plan->phase([], array_fill(0, 20, ['get_or_set', 0, $value]));
+        $plan->phase([], array_fill(0, 20, ['get_or_set', 1, $value, 0]));
         $before = connections($server);
         $opened = array_map(static fn (array $ran): int => $ran[0]['connections'], $guest->runPlan($plan));
         same($opened, [20, 20, 20], "$cache tells so");
@@ -111,17 +111,17 @@ test('a miss on one server is no failure when another server is gone', static fu
         $operations = static fn (string $kind, int $from): array
             => array_map(static fn (int $n): array => [$kind, $n, $n < 100 ? $n + 1 : 0], range($from, $from + 99));
         array_map(static fn (int $n): int => $plan->value($n, 50), range(0, 99));
-        $plan->phase(['operations' => ['set']], $operations('set', 0));
-        $plan->phase(['operations' => ['get']], $operations('get', 0));
-        $plan->phase(['operations' => ['get']], $operations('get', 100));
-        $plan->phase(['operations' => ['get_many'], 'multiget' => 2], $operations('get', 0));
-        $guest->ask('load ' . $plan->write());
-        $guest->ask('run 0');
+        $plan->phase([], $operations('set', 0));
+        $plan->phase([], $operations('get', 0));
+        $plan->phase([], $operations('get', 100));
+        $plan->phase(['multiget' => 2], $operations('get', 0));
+        $guest->load($plan);
+        $guest->run(0);
         $other->kill();
         foreach ([1, 2, 3] as $phase) {
-            same($guest->ask("run $phase"), ['ran' => $phase], "$strategy: the phase is carried out");
+            same($guest->run($phase), ['ran' => $phase], "$strategy: the phase is carried out");
         }
-        $get = static fn (int $phase, string $name): array => $guest->result($plan, $phase)[0]['operations'][$name];
+        $get = static fn (int $phase, string $name): array => $guest->result($phase)[0]['operations'][$name];
         [$stored, $absent, $many] = [$get(1, 'get'), $get(2, 'get'), $get(3, 'get_many')];
         ok($stored['hits'] > 10 && $stored['errors'] > 10, "$strategy: some keys are on either", $stored['hits']);
         same($stored['misses'], 0, "$strategy: a key that is gone with the server is no miss");
@@ -134,14 +134,14 @@ test('a get that times out is an error, and a get that misses is not', static fu
     $guest = new TestGuest('memcached', ['servers' => [$server->address], 'options' => ['poll_timeout' => 3]]);
     $plan = new TestPlan(folder(), ['hung-0', 'hung-1', 'hung-2']);
     $gets = array_map(static fn (int $n): array => ['get', $n, $plan->value($n, 50)], [0, 1, 2]);
-    $plan->phase(['operations' => ['get']], $gets);
-    $guest->ask('load ' . $plan->write());
+    $plan->phase([], $gets);
+    $guest->load($plan);
     $server->pause();
-    $guest->send("run 0\n");
+    $guest->begin(0);
     $server->waitForClient();
     $server->resume();
     same($guest->lastAnswer(), ['ran' => 0], 'the phase is carried out');
-    $get = $guest->result($plan, 0)[0]['operations']['get'];
+    $get = $guest->result(0)[0]['operations']['get'];
     same(of($get, 'ops', 'errors', 'misses'), [3, 1, 2], 'the first is an error, and the rest are misses');
     same($get['errors_by_kind'], ['timeout' => 1], 'timed out');
 });
@@ -155,10 +155,10 @@ test('operations on a server that is gone are errors, not misses', static functi
     foreach ($guests as $cache => $guest) {
         $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "gone-$n", range(0, 19)));
         $values = array_map(static fn (int $n): int => $plan->value($n, 50), range(0, 19));
-        $plan->phase(['operations' => ['get']], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
-        $plan->phase(['operations' => ['get_many'], 'multiget' => 5], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
-        $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 19)));
-        $plan->phase(['operations' => ['get_or_set']], array_map(static fn (int $n): array => ['get_or_set', $n, $values[$n]], range(0, 19)));
+        $plan->phase([], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
+        $plan->phase(['multiget' => 5], array_map(static fn (int $n): array => ['get', $n, $values[$n]], range(0, 19)));
+        $plan->phase([], array_map(static fn (int $n): array => ['set', $n, $values[$n]], range(0, 19)));
+        $plan->phase([], array_map(static fn (int $n): array => ['get_or_set', $n, $values[$n]], range(0, 19)));
         foreach ($guest->runPlan($plan) as [$ran]) {
             $name = array_key_first($ran['operations']);
             $found = $ran['operations'][$name];

@@ -22,7 +22,7 @@ function planOfSets(int $count, int $length): TestPlan
 {
     $plan = new TestPlan(folder(), array_map(static fn (int $n): string => "key-$n", range(0, $count - 1)));
     $sets = array_map(static fn (int $n): array => ['set', $n, $plan->value($n, $length)], range(0, $count - 1));
-    $plan->phase(['operations' => ['set']], $sets);
+    $plan->phase([], $sets);
     return $plan;
 }
 
@@ -38,7 +38,7 @@ foreach (['1', '0'] as $w) {
         same($answer['stored'] ?? null, false, 'what no document has room for is refused');
         matches($answer['why'] ?? null, '/^the value of 16777216 bytes is larger than a document has room for/', 'and why');
         $plan = planOfSets(200, 30_000);
-        $plan->phase(['operations' => ['get']], array_map(static fn (int $n): array => ['get', $n, $n + 1], range(0, 199)));
+        $plan->phase([], array_map(static fn (int $n): array => ['get', $n, $n + 1], range(0, 199)));
         [[$sets], [$gets]] = $guest->runPlan($plan);
         same(of($sets['operations']['set'], 'succeeded', 'errors'), [200, 0], 'a plan of sets');
         same(of($gets['operations']['get'], 'hits', 'errors'), [200, 0], 'and of gets');
@@ -50,20 +50,20 @@ foreach (['1', '0'] as $w) {
 test('what was sent and could not be waited for has failed', static function () use ($server): void {
     $guest = guestOf($server, ['w' => '0', 'socketTimeoutMS' => 3_000]);
     $plan = planOfSets(50, 100);
-    $plan->phase(['operations' => ['set']], array_map(static fn (int $n): array => ['set', $n, $n + 1], range(0, 49)));
-    $guest->ask('load ' . $plan->write());
+    $plan->phase([], array_map(static fn (int $n): array => ['set', $n, $n + 1], range(0, 49)));
+    $guest->load($plan);
     $server->pause();
-    $answer = $guest->ask('run 0');
+    $answer = $guest->run(0);
     $server->resume();
     // The server has gone on when it answers a guest that can wait.
     ok(guestOf($server, ['socketTimeoutMS' => 300_000])->set('key', 'x')['stored'], 'the server goes on');
     same($answer, ['ran' => 0], 'the phase is carried out');
-    [$ran] = $guest->result($plan, 0);
+    [$ran] = $guest->result(0);
     same(of($ran['operations']['set'], 'ops', 'succeeded', 'errors'), [50, 0, 50], 'with counts');
     same($ran['operations']['set']['errors_by_kind'], ['timeout' => 50], 'of their kind');
     same($ran['failed'], range(1, 50), 'and none is vouched for');
-    same($guest->ask('run 1'), ['ran' => 1], 'the next phase');
-    [$ran] = $guest->result($plan, 1);
+    same($guest->run(1), ['ran' => 1], 'the next phase');
+    [$ran] = $guest->result(1);
     same($ran['operations']['set']['succeeded'], 50, 'is a new beginning');
     same($ran['failed'], [], 'in which all went well');
 });
@@ -72,20 +72,19 @@ test('a lost server is an error of kind io, not a time-out', static function () 
     $guest = guestOf($server);
     $unheard = guestOf($server, ['w' => '0']);
     ok($guest->set('key', 'x')['stored'], 'at first it is there');
-    [$plan, $another] = [planOfSets(20, 100), planOfSets(20, 100)];
-    $guest->ask('load ' . $plan->write());
-    $unheard->ask('load ' . $another->write());
+    $guest->load(planOfSets(20, 100));
+    $unheard->load(planOfSets(20, 100));
     $server->pause();
-    $guest->send("run 0\n");
-    $unheard->send("run 0\n");
+    $guest->begin(0);
+    $unheard->begin(0);
     usleep(300_000);
     $server->kill();
-    foreach ([[$guest, $plan], [$unheard, $another]] as $n => [$each, $its]) {
+    foreach ([$guest, $unheard] as $each) {
         same($each->lastAnswer(), ['ran' => 0], 'the phase is carried out');
-        [$ran] = $each->result($its, 0);
+        [$ran] = $each->result(0);
         same($ran['operations']['set']['errors_by_kind'], ['io' => 20], 'every set is an error of this kind');
         same($ran['failed'], range(1, 20), 'and is told');
-        if ($n === 0) {
+        if ($each === $guest) {
             same($each->ask('get 3', 'key')['kind'] ?? null, 'io', 'so is what is probed');
         }
     }

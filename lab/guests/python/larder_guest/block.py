@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from larder_guest.failure import Failure
-from larder_guest.plan import GET, GET_OR_SET, NOTHING, SET, Plan
+from larder_guest.plan import GET, GET_OR_SET, HEADER_BYTES, NOTHING, SET, Plan
 
 # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
 RIGHT: Final = 0
 MISS: Final = 1
-DAMAGED: Final = 2
-TRUNCATED: Final = 3
-ERROR: Final = 4
-FILLED: Final = 5
-UNFILLED: Final = 6
-STALE: Final = 7
-OTHER_KEY: Final = 8
-# A miss of a key that must be absent, which is the right answer.
-PLANNED: Final = 9
+ERROR: Final = 2
+FILLED: Final = 3
+UNFILLED: Final = 4
+# Another value than the expected one.
+OTHER: Final = 5
+
+# The bytes of unknown values that a block keeps whole. Of the values after these it keeps the beginning.
+_UNKNOWN_BYTES: Final = 16 << 20
+_BEGINNING: Final = 64
 
 # The expectation of a get where no value is right: bytes that are no value of any plan.
 NONE: Final = b"nothing is stored under this key, so no value of it is right"
@@ -49,16 +49,6 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """Operations that were timed in one go: their start, and the phase's elapsed time at that moment."""
-
-    first: int
-    last: int
-    began: int
-    elapsed: int
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of a block."""
 
@@ -70,9 +60,9 @@ class Block:
     """The operations of a plan that are made ready at once."""
 
     __slots__ = (
-        "plan", "multiget", "count", "only_kind", "kind", "key", "key_index", "value", "under", "under_index", "want",
-        "end", "outcome", "bytes_of", "errors", "notes", "segments", "wrong", "_nothing", "request_to", "request_keys", "_limits",
-        "_meets_newer", "_held", "_composed", "_read", "_stored",
+        "plan", "multiget", "count", "only_kind", "kind", "key", "under", "want", "end", "outcome", "known", "unknown",
+        "errors", "notes", "segments", "request_to", "request_keys", "_key_index", "_limits", "_meets_newer", "_held",
+        "_composed", "_read", "_stored", "_unknown_bytes",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, limits: Limits, *, multiget: int, meets_newer: bool, held: int) -> None:
@@ -89,22 +79,36 @@ class Block:
         """Makes ready as many of the `count` operations from `first` on as fit, and returns their number."""
         if self._composed >= self._limits.value_bytes:
             self._forget()
-        lists = self.plan.operations(first, min(count, self._limits.operations))
-        self.want = self._wanted(*lists[:3])
+        kinds, keys, values, unders = self.plan.operations(first, min(count, self._limits.operations))
+        self.want = self._wanted(kinds, keys, values)
         self.count = len(self.want)
-        for numbers in lists:
-            del numbers[self.count :]
-        self.kind, self.key_index, self.value, self.under_index = lists
-        keys = self.plan.keys
-        self.key = [keys[index] for index in self.key_index]
-        self.under = [keys[index] for index in self.under_index]
+        self.kind, self._key_index = kinds[: self.count], keys[: self.count]
+        names = self.plan.keys
+        self.key = [names[index] for index in self._key_index]
+        self.under = [names[index] for index in unders[: self.count]]
         self.only_kind = self.kind[0] if len(set(self.kind)) == 1 else None
         self._places()
         if self.multiget > 1:
             self._requests()
         return self.count
 
-    def is_value(self, number: int, got: bytes) -> bool:
+    def note_other(self, n: int, got: bytes) -> None:
+        """Notes that operation `n` got `got` in place of the expected value.
+
+        A hot key has thousands of values, and the clock runs. So the first bytes of `got` give the number of the one
+        value to compare it with.
+        """
+        self.outcome[n] = OTHER
+        # The null cache is right only with the value that was set last.
+        numbers = {} if self.plan.replays else self.plan.numbers_of(self._key_index[n])
+        number = numbers.get(got[:HEADER_BYTES])
+        if number is not None and self._is_value(number, got):
+            self.known[n] = number
+            return
+        self._unknown_bytes += len(got)
+        self.unknown[n] = (len(got), got if self._unknown_bytes <= _UNKNOWN_BYTES else got[:_BEGINNING])
+
+    def _is_value(self, number: int, got: bytes) -> bool:
         """Whether `got` is this value. The composed value is kept for later gets, while there is room."""
         text = self._read.get(number)
         if text is None:
@@ -113,22 +117,10 @@ class Block:
             text = self._compose(self._read, number)
         return got == text
 
-    def settle_misses(self) -> None:
-        """Marks the misses of keys that must be absent as right, once the failures among them are known."""
-        for n in self._nothing:
-            if self.outcome[n] == MISS:
-                self.outcome[n] = PLANNED
-
-    def note_wrong(self, n: int, outcome: int, got: bytes) -> None:
-        """Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got."""
-        self.wrong.setdefault((self.kind[n], outcome), (n, got))
-
     def _wanted(self, kinds: list[int], keys: list[int], values: list[int]) -> list[bytes]:
         """The value that each operation stores or expects."""
         read, stored, newest, replays = self._read, self._stored, self.plan.newest, self.plan.replays
         want: list[bytes] = []
-        # The gets whose key must be absent.
-        self._nothing: list[int] = []
         for n, kind in enumerate(kinds):
             if kind == SET:
                 self._held = number = values[n]
@@ -138,12 +130,11 @@ class Block:
                 if replays:
                     if kind == GET_OR_SET and not self._held:
                         self._held = values[n]
-                    values[n] = self._held
-                number = values[n] or newest[keys[n]]
+                    number = self._held
+                else:
+                    number = values[n] or newest[keys[n]]
                 if number in (0, NOTHING):
                     want.append(NONE)
-                    if number:
-                        self._nothing.append(n)
                 else:
                     text = read.get(number)
                     want.append(self._compose(read, number) if text is None else text)
@@ -174,12 +165,15 @@ class Block:
         """Makes room for the loop's notes."""
         self.end = [0] * self.count
         self.outcome = [RIGHT] * self.count
-        self.bytes_of: dict[int, int] = {}
+        # Of operations that got another value of their key, its number.
+        self.known: dict[int, int] = {}
+        # Of operations that got a value that is none of their key, its length and its bytes.
+        self.unknown: dict[int, tuple[int, bytes]] = {}
+        self._unknown_bytes = 0
         self.errors: dict[int, Failure] = {}
         self.notes: list[Note] = []
-        self.segments: list[Segment] = []
-        # By kind and outcome, the first wrong operation and the value that it got.
-        self.wrong: dict[tuple[int, int], tuple[int, bytes]] = {}
+        # The first operation of each segment, and when that began.
+        self.segments: list[tuple[int, int]] = []
 
     def _requests(self) -> None:
         """Joins successive gets into requests of up to `multiget` keys: the end of each request, and its keys."""
@@ -195,4 +189,3 @@ class Block:
             self.request_to[first] = last
             self.request_keys[first] = self.key[first : last + 1]
             first = last + 1
-

@@ -1,4 +1,4 @@
-"""Explains the failures that the loop noted, once a segment of the loop is over, and counts them in their order.
+"""Explains the failures that the loop noted, in their order, once a segment of the loop is over.
 
 Where everything fails, the phase is given up.
 """
@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from larder_guest.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, UNFILLED, Block, Note
+from larder_guest.block import ERROR, FILLED, LOST, MISS, MISSED, REFUSED, UNFILLED, Block, Note
 from larder_guest.cache import Cache
 from larder_guest.failure import Failure
-from larder_guest.judge import Judge
-from larder_guest.plan import DELETE, GET_OR_SET, SET
+from larder_guest.plan import GET_OR_SET
 
 # The phase is given up after this many failures in a row, or this time of them: the rest would only repeat them.
 _FAILURES_IN_A_ROW: Final = 100
@@ -22,13 +21,10 @@ _FAILING_NS: Final = 5_000_000_000
 class Failures:
     """The failures of one process in one phase."""
 
-    __slots__ = ("not_stored", "_cache", "_judge", "_block", "_base", "_in_a_row", "_last", "_since")
+    __slots__ = ("_cache", "_block", "_base", "_in_a_row", "_last", "_since")
 
-    def __init__(self, cache: Cache, judge: Judge, block: Block) -> None:
-        # The numbers of values that were not acknowledged.
-        self.not_stored: list[int] = []
+    def __init__(self, cache: Cache, block: Block) -> None:
         self._cache = cache
-        self._judge = judge
         self._block = block
         self._base = 0
         self._in_a_row = 0
@@ -45,23 +41,20 @@ class Failures:
         notes, block.notes = block.notes, []
         for note in notes:
             then = block.end[note.first - 1] if note.first > first else began
+            operations: Iterable[int] = range(note.first, note.last + 1)
             if note.what == MISSED:
                 self._misses(note, (note.between or block.end[note.last]) - then)
                 continue
-            if note.what == LOST:
-                error, lost = note.said
-                self._have_failed(lost, failure := Failure.of(error))
-                self._count(note, failure)
-                continue
-            failure = Failure.of(note.said) if note.what == FAILED else self._refusal(note, note.between or then)
-            self._have_failed(range(note.first, note.last + 1), failure)
+            if note.what == REFUSED:
+                failure = self._refusal(note, note.between or then)
+            elif note.what == LOST:
+                error, operations = note.said
+                failure = Failure.of(error)
+            else:
+                failure = Failure.of(note.said)
+            for n in operations:
+                block.errors.setdefault(n, failure)
             self._count(note, failure)
-
-    def _have_failed(self, operations: Iterable[int], failure: Failure) -> None:
-        for n in operations:
-            if n not in self._block.errors:
-                self._block.errors[n] = failure
-                self._was_not_done(n)
 
     def _misses(self, note: Note, took_ns: int) -> None:
         """Explains the misses of a request, some of which were failures."""
@@ -78,16 +71,6 @@ class Failures:
         block, n = self._block, note.first
         key = block.under[n] if block.kind[n] == GET_OR_SET else block.key[n]
         return self._cache.refusal(key, block.want[n], note.said, block.end[n] - then)
-
-    def _was_not_done(self, n: int) -> None:
-        """Notes that the change of a failed operation may not have happened."""
-        block = self._block
-        kind = block.kind[n]
-        if kind not in (SET, GET_OR_SET, DELETE):
-            return
-        self._judge.distrust([block.under_index[n] if kind == GET_OR_SET else block.key_index[n]])
-        if kind != DELETE:
-            self.not_stored.append(block.value[n])
 
     def _count(self, note: Note, failure: Failure) -> None:
         """Gives up after too many failures in a row. A request with any key that was found or missed is no failure."""

@@ -14,26 +14,24 @@ from typing import Any, Final
 from larder_guest import caches
 from larder_guest.cache import Cache
 from larder_guest.failure import Failure
-from larder_guest.judge import Judge
 from larder_guest.phase import Phase
 from larder_guest.plan import Plan
 from larder_guest.processes import Processes
 from larder_guest.protocol import Protocol
 
-_PROTOCOL: Final = 2
+_PROTOCOL: Final = 3
 _ALIVE_S: Final = 1
 
 
 class Guest:
     """An open cache, and the source of its commands."""
 
-    __slots__ = ("_protocol", "_cache", "_plan", "_judge", "_evictions")
+    __slots__ = ("_protocol", "_cache", "_plan", "_evictions")
 
     def __init__(self, protocol: Protocol, cache: Cache) -> None:
         self._protocol = protocol
         self._cache = cache
         self._plan: Plan | None = None
-        self._judge: Judge | None = None
         self._evictions: int | None = None
 
     @classmethod
@@ -121,9 +119,8 @@ class Guest:
     def _load(self, folder: str) -> None:
         # The last plan is freed first, for there may not be room for two.
         gc.unfreeze()
-        self._plan = self._judge = None
+        self._plan = None
         self._plan = Plan(folder)
-        self._judge = Judge(self._plan)
         # The garbage collector runs on, because a client's garbage is the client's cost; but it passes over the plan.
         gc.collect()
         gc.freeze()
@@ -133,18 +130,16 @@ class Guest:
 
     def _run(self, rest: str) -> None:
         number = int(rest)
-        plan, judge = self._plan, self._judge
-        if plan is None or judge is None:
+        plan = self._plan
+        if plan is None:
             raise Failure("protocol", "no plan has been loaded")
         if number >= len(plan.phases):
             raise Failure("protocol", f"the plan has no phase {number}")
         tell = self._teller()
         if plan.processes > 1:
-            Processes(self._protocol, plan, self._cache, judge, number).run(tell)
+            Processes(self._protocol, plan, self._cache, number).run(tell)
         else:
-            phase = Phase(plan, self._cache, judge, number)
-            phase.run(tell)
-            phase.write_result(plan.folder)
+            Phase(plan, self._cache, number).run(tell)
         before, self._evictions = self._evictions, self._cache.evictions()
         told = {} if before is None or self._evictions is None else {"evictions": self._evictions - before}
         self._protocol.answer({"ran": number, **told})

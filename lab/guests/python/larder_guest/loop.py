@@ -15,19 +15,17 @@ from typing import Any
 
 from larder_guest.block import ERROR, FAILED, FILLED, LOST, MISS, MISSED, REFUSED, RIGHT, UNFILLED, Block, Note
 from larder_guest.cache import Cache
-from larder_guest.judge import Judge
 from larder_guest.plan import DELETE, GET, GET_OR_SET, SET
 
 
 class Loop:
     """The measured cache, and the block that takes the notes."""
 
-    __slots__ = ("_cache", "_block", "_judge", "_ttl")
+    __slots__ = ("_cache", "_block", "_ttl")
 
-    def __init__(self, cache: Cache, block: Block, judge: Judge, ttl: Any) -> None:
+    def __init__(self, cache: Cache, block: Block, ttl: Any) -> None:
         self._cache = cache
         self._block = block
-        self._judge = judge
         # The TTL in the form that this cache takes.
         self._ttl = ttl
 
@@ -133,7 +131,7 @@ class Loop:
         block.end[n] = now = monotonic_ns()
         if got is not None:
             if got != block.want[n]:
-                block.outcome[n] = self._judge.verdict(block, n, got)
+                block.note_other(n, got)
         elif stored:
             block.outcome[n] = FILLED
         else:
@@ -164,7 +162,7 @@ class Loop:
                             block.outcome[n] = MISS
                             missing = True
                         elif got != want[n]:
-                            block.outcome[n] = self._judge.verdict(block, n, got)
+                            block.note_other(n, got)
                     if missing and self._cache.doubts:
                         self._doubted([n for n in range(first, last + 1) if block.outcome[n] == MISS], first, last)
             first = last + 1
@@ -177,7 +175,7 @@ class Loop:
         if got is None:
             self._missed(n)
         else:
-            self._block.outcome[n] = self._judge.verdict(self._block, n, got)
+            self._block.note_other(n, got)
 
     def _missed(self, n: int, between: int | None = None) -> None:
         """Notes an absent key."""

@@ -13,8 +13,6 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final
 
-from larder_guest.header import HEADER_BYTES, Header
-
 GET: Final = 0
 SET: Final = 1
 GET_OR_SET: Final = 2
@@ -22,6 +20,9 @@ DELETE: Final = 3
 TOUCH: Final = 4
 # The value of a get whose key must be absent; larger than the number of any value.
 NOTHING: Final = 0xFFFF_FFFF
+
+# A value begins with a header of this length, which is unique, unless the value is shorter.
+HEADER_BYTES: Final = 24
 
 _OPERATION_BYTES: Final = 16
 _KEY: Final = Struct("<II")
@@ -32,7 +33,6 @@ _VALUE: Final = Struct("<III24s")
 class Phase:
     """The work of one phase."""
 
-    operations: list[str]
     shares: list[tuple[int, int]]
     limit_ns: int | None
     multiget: int
@@ -42,7 +42,6 @@ class Phase:
     def of(cls, phase: dict[str, Any]) -> Phase:
         limit_s = phase["time_limit_s"]
         return cls(
-            operations=phase["operations"],
             shares=[(first, count) for first, count in phase["shares"]],
             limit_ns=None if limit_s is None else int(limit_s * 1e9),
             multiget=phase["multiget"],
@@ -54,7 +53,7 @@ class Plan:
     """The contents of the files in a plan's folder."""
 
     __slots__ = (
-        "folder", "processes", "ttl_s", "replays", "phases", "keys", "newest", "header", "_pool", "_values", "_operations",
+        "folder", "processes", "ttl_s", "replays", "phases", "keys", "newest", "_pool", "_values", "_operations",
         "_numbers",
     )  # fmt: skip
 
@@ -67,7 +66,6 @@ class Plan:
         self.replays: bool = plan["replays"]
         self.phases = [Phase.of(phase) for phase in plan["phases"]]
         self._pool = Path(plan["pool"]).read_bytes()
-        self.header = Header(plan["seed"], plan["span"], self._pool)
         self._values = path.joinpath("values.bin").read_bytes()
         self._operations = path.joinpath("ops.bin").read_bytes()
         self._numbers: dict[int, dict[bytes, int]] = {}

@@ -14,7 +14,6 @@ from typing import Final
 
 from larder_guest.cache import Cache
 from larder_guest.failure import Failure
-from larder_guest.judge import Judge
 from larder_guest.phase import Phase
 from larder_guest.plan import Plan
 from larder_guest.protocol import Protocol
@@ -41,13 +40,12 @@ class _Child:
 class Processes:
     """The processes of one phase."""
 
-    __slots__ = ("_protocol", "_plan", "_cache", "_judge", "_number", "_children")
+    __slots__ = ("_protocol", "_plan", "_cache", "_number", "_children")
 
-    def __init__(self, protocol: Protocol, plan: Plan, cache: Cache, judge: Judge, number: int) -> None:
+    def __init__(self, protocol: Protocol, plan: Plan, cache: Cache, number: int) -> None:
         self._protocol = protocol
         self._plan = plan
         self._cache = cache
-        self._judge = judge
         self._number = number
         self._children: list[_Child] = []
 
@@ -94,24 +92,19 @@ class Processes:
         self._children.append(_Child(process, pid, from_child))
 
     def _child(self, process: int, wait: int, to_parent: int) -> bool:
-        """The work of a child, which reports in lines.
-
-        A line is `ready`, a number of operations, `uncertain` and the keys with an unacknowledged change, `over`, or
-        `failed`, a kind and a text.
+        """The work of a child, which reports in lines: `ready`, a number of operations, `over`, or `failed`, a kind and
+        a text.
         """
 
         def write(line: object) -> None:
             os.write(to_parent, f"{line}\n".encode())
 
         try:
-            phase = Phase(self._plan, self._cache.after_fork(), self._judge, self._number, process)
+            phase = Phase(self._plan, self._cache.after_fork(), self._number, process)
             write("ready")
             if not os.read(wait, 1):
                 return False
             phase.run(write)
-            phase.write_result(self._plan.folder)
-            # The parent must know the keys of failed changes after its children have ended.
-            write(" ".join(["uncertain", *map(str, self._judge.uncertain)]))
             write("over")
         except Exception as error:
             failure = Failure.of(error)
@@ -144,8 +137,6 @@ class Processes:
                 case "failed":
                     kind, _, text = rest.partition(" ")
                     raise Failure(kind, f"{self._name(child)}: {text}")
-                case "uncertain":
-                    self._judge.distrust(map(int, rest.split()))
                 case _:
                     child.operations = int(word)
 

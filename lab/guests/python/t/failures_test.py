@@ -41,7 +41,7 @@ class Servers(Case):
 
     def hung(self, guest: Any, plan: Plan, event: Callable[[], None] | None) -> dict[str, Any]:
         """The last answer to the one phase of a plan. The server hangs until the event, or until the answer."""
-        guest.ask(f"load {plan.write()}")
+        guest.load(plan)
         self.server.pause()
         guest.send(b"run 0\n")
         if event:
@@ -54,9 +54,9 @@ class Servers(Case):
     def test_a_client_for_every_operation_opens_as_many_connections(self) -> None:
         plan = self.plan(["only", "other"])
         value = plan.value(0, 50)
-        plan.phase(["set"], [("set", 0, value)] * 20)
-        plan.phase(["get_or_set"], [("get_or_set", 0, value)] * 20)
-        plan.phase(["get_or_set"], [("get_or_set", 1, value, 0)] * 20)
+        plan.phase([("set", 0, value)] * 20)
+        plan.phase([("get_or_set", 0, value)] * 20)
+        plan.phase([("get_or_set", 1, value, 0)] * 20)
         opened = [ran["connections"] for (ran,) in self.client(connect="operation").run(plan)]
         self.assertEqual(opened, [20, 20, 20], "one connection for a miss and its fill")
         opened = [ran["connections"] for (ran,) in self.client().run(plan)]
@@ -75,11 +75,11 @@ class Servers(Case):
                 guest = self.guest("memcached", servers=[it.address for it in servers], options=options)
                 plan = self.plan([f"gone-{n}" for n in range(40)])
                 values = [plan.value(n, 50) for n in range(40)]
-                plan.phase(["set"], [("set", n, values[n]) for n in range(40)])
-                plan.phase(["get"], [("get", n, values[n]) for n in range(40)])
-                plan.phase(["get_many"], [("get", n, values[n]) for n in range(40)], multiget=10)
-                plan.phase(["set", "delete"], [("set", n, values[n]) for n in range(40)] + [("delete", 0)])
-                guest.ask(f"load {plan.write()}")
+                plan.phase([("set", n, values[n]) for n in range(40)])
+                plan.phase([("get", n, values[n]) for n in range(40)])
+                plan.phase([("get", n, values[n]) for n in range(40)], multiget=10)
+                plan.phase([("set", n, values[n]) for n in range(40)] + [("delete", 0)])
+                guest.load(plan)
                 self.assertEqual(guest.ask("run 0"), {"ran": 0})
                 address, self.server = self.server.address, self.server.kill()
                 for phase in range(1, 4):
@@ -97,7 +97,7 @@ class Servers(Case):
             with self.subTest(ignore_exc=ignore_exc):
                 plan = self.plan([f"key-{ignore_exc}", f"filled-{ignore_exc}"])
                 values = [plan.value(n, 50) for n in range(2)]
-                plan.phase(["get", "get_or_set"], [("get", 0, values[0]), ("get_or_set", 1, values[1]), ("get", 0, 0)])
+                plan.phase([("get", 0, values[0]), ("get_or_set", 1, values[1]), ("get", 0, 0)])
                 ran = self.hung(self.client(timeout=3, ignore_exc=ignore_exc), plan, self.server.wait_for_client)
                 get, fill = ran["operations"]["get"], ran["operations"]["get_or_set"]
                 self.assertEqual(counts(get), [2, 0, 1, 0, 1, 0, 0])
@@ -107,7 +107,7 @@ class Servers(Case):
     def test_what_nobody_waited_for_is_waited_for_before_the_clock_stops(self) -> None:
         plan = self.plan([f"key-{n}" for n in range(5)])
         values = [plan.value(n, 50) for n in range(5)]
-        plan.phase(["set"], [("set", n, values[n]) for n in range(5)])
+        plan.phase([("set", n, values[n]) for n in range(5)])
         hung_ns = 0
 
         def hang() -> None:
@@ -126,7 +126,7 @@ class Servers(Case):
     def test_what_nobody_acknowledged_at_last_has_failed(self) -> None:
         plan = self.plan([f"key-{n}" for n in range(5)])
         values = [plan.value(n, 50) for n in range(5)]
-        plan.phase(["set"], [("set", n, values[n]) for n in range(5)])
+        plan.phase([("set", n, values[n]) for n in range(5)])
         ran = self.hung(self.client(noreply=True, timeout=0.2), plan, None)
         self.assertEqual(counts(ran["operations"]["set"]), [5, 0, 0, 0, 5, 0, 0])
         self.assertEqual(ran["operations"]["set"]["errors_by_kind"], {"timeout": 5})
@@ -135,7 +135,7 @@ class Servers(Case):
     def test_where_everything_hangs_it_gives_up(self) -> None:
         plan = self.plan(["key"])
         value = plan.value(0, 50)
-        plan.phase(["get_many"], [("get", 0, value)] * 100, multiget=2)
+        plan.phase([("get", 0, value)] * 100, multiget=2)
         answer = self.hung(self.client(timeout=0.5), plan, None)
         self.assertRegex(answer["error"], r"^gave up after \d+ failures in a row: timed out$")
         failures = int(answer["error"].split()[3])

@@ -28,13 +28,13 @@ class Memory(Case):
             plan = self.plan([f"key{n:03}" for n in range(200)])
             values = [plan.value(n, 1000) for n in range(200)]
             first_half = [(name, n, values[n]) for n in range(100) for name in ("set", "get")]
-            plan.phase(["set", "get"], first_half)
+            plan.phase(first_half)
             # The first entries become the most recent ones before others make room.
-            plan.phase(["get"], [("get", n, values[n]) for n in range(50)])
-            plan.phase(["set"], [("set", n, values[n]) for n in range(100, 150)])
-            plan.phase(["get"], [("get", n, values[n]) for n in range(150)])
+            plan.phase([("get", n, values[n]) for n in range(50)])
+            plan.phase([("set", n, values[n]) for n in range(100, 150)])
+            plan.phase([("get", n, values[n]) for n in range(150)])
             with self.subTest(cache):
-                self.assertEqual(guest.ask(f"load {plan.write()}"), {"loaded": True, "evictions": 0})
+                self.assertEqual(guest.load(plan), {"loaded": True, "evictions": 0})
                 ran = [guest.ask(f"run {phase}")["evictions"] for phase in range(4)]
                 self.assertEqual(ran, [0, 0, 50, 0])
                 found = plan.result(3)[0]["operations"]["get"]

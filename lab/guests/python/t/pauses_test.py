@@ -8,7 +8,6 @@ from typing import Any
 
 from larder_guest.cache import Cache
 from larder_guest.failure import Failure
-from larder_guest.judge import Judge
 from larder_guest.phase import Phase
 from larder_guest.plan import Plan
 from t.support import Case
@@ -32,16 +31,15 @@ class Pauses(Case):
     def test_a_refusal_is_explained_while_the_clock_stands_still(self) -> None:
         made = self.plan(["key"])
         values = [made.value(0, 50) for _ in range(10)]
-        made.phase(["set"], [("set", 0, value) for value in values])
-        made.phase(["get_or_set"], [("get_or_set", 0, value) for value in values])
+        made.phase([("set", 0, value) for value in values])
+        made.phase([("get_or_set", 0, value) for value in values])
         plan = Plan(str(made.write()))
-        judge = Judge(plan)
         for number, name in enumerate(("set", "get_or_set")):
-            phase = Phase(plan, Refusing(), judge, number)
+            made.receive(number)
+            phase = Phase(plan, Refusing(), number)
             began_ns = time.perf_counter_ns()
             phase.run(lambda operations: None)
             took_ns = time.perf_counter_ns() - began_ns
-            phase.write_result(plan.folder)
             (ran,) = made.result(number)
             self.assertEqual(ran["operations"][name]["errors_by_kind"], {"other": 10})
             self.assertEqual(ran["failed"], values)

@@ -16,12 +16,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+from t.records import Receiver, make_pipes
 
-from larder_guest.header import Header  # noqa: E402
-
-# The seed and the span of the values of plans.
-SEED, SPAN = "00000000c0ffee07", 131_072
 # The program leaves its compiled files here, and nothing beside its sources.
 COMPILED = tempfile.TemporaryDirectory(prefix="larder-guest-compiled-")
 PROGRAM = Path(__file__).parent.parent / "guest.py"
@@ -84,7 +80,7 @@ class Guest:
         self.folder = folder
         environment = order.pop("environment", {})
         whole = {
-            "protocol": 2, "cache": cache, "options": {}, "folder": str(folder), "servers": [], "tiers": [],
+            "protocol": 3, "cache": cache, "options": {}, "folder": str(folder), "servers": [], "tiers": [],
             "room_bytes": 8 << 20, "largest_bytes": 32_768, "fresh": True, **order,
         }  # fmt: skip
         self.folder.joinpath("open.json").write_text(json.dumps(whole))
@@ -96,10 +92,18 @@ class Guest:
                 stderr=stderr,
                 env={**os.environ, "PYTHONPYCACHEPREFIX": COMPILED.name, **environment},
             )
-        self.pid = self._process.pid
+        self._plan: Plan | None = None
         self.opened = self.answer()
 
+    def load(self, plan: Plan) -> dict[str, Any]:
+        """Writes and loads a plan, whose records are received from then on."""
+        self._plan = plan
+        return self.ask(f"load {plan.write()}")
+
     def send(self, text: bytes) -> None:
+        name, _, rest = text.partition(b" ")
+        if name == b"run" and self._plan:
+            self._plan.receive(int(rest))
         self._process.stdin.write(text)
         self._process.stdin.flush()
 
@@ -126,7 +130,7 @@ class Guest:
 
     def run(self, plan: Plan) -> list[list[dict[str, Any]]]:
         """Loads a plan and runs its phases; returns the results of the processes, by phase."""
-        assert self.ask(f"load {plan.write()}") == {"loaded": True}
+        assert self.load(plan) == {"loaded": True}
         found = []
         for phase in range(len(plan.phases)):
             answer = self.ask(f"run {phase}")
@@ -165,21 +169,22 @@ class Plan:
         self.keys = keys
         self.phases: list[dict[str, Any]] = []
         self.newest: dict[int, int] = {}
+        self._received: dict[int, list[Receiver]] = {}
         self._whole = {"processes": 1, "ttl_s": None, "replays": False, **plan}
         self._pool = bytes((n * 7919 + n // 256) % 251 for n in range(240_000))
-        self._header = Header(SEED, SPAN, self._pool)
         self._values: list[bytes] = []
-        self._operations: list[bytes] = []
+        self._operations: list[tuple[str, int, int, int]] = []
 
     def value(self, key: int, length: int) -> int:
         """Adds a value under the key of this index, and returns its number."""
         number = len(self._values) + 1
-        header, at = self._header.of(key, number, length), self._header.offset(key, number)
+        # A guest needs headers that differ, and only Larder reads them.
+        header, at = struct.pack("<6I", key, number, length, 0, 0, 0), number * 7919 % 131_072
         self._values.append(struct.pack("<3I24s", at, length, self.newest.get(key, 0), header))
         self.newest[key] = number
         return number
 
-    def phase(self, operations: list[str], *shares: list[tuple[Any, ...]], **options: Any) -> None:
+    def phase(self, *shares: list[tuple[Any, ...]], **options: Any) -> None:
         """Adds a phase of operations (kind, key, value, stored under) for each process."""
         places = []
         for share in shares:
@@ -187,9 +192,9 @@ class Plan:
             for kind, key, *rest in share:
                 value = rest[0] if rest else 0
                 under = rest[1] if len(rest) > 1 else key
-                self._operations.append(struct.pack("<4I", KINDS[kind], key, value, under))
+                self._operations.append((kind, key, value, under))
         phase = {"measured": True, "time_limit_s": None, "multiget": 1, "again": False}
-        self.phases.append({**phase, "operations": operations, **options, "shares": places})
+        self.phases.append({**phase, **options, "shares": places})
 
     def write(self) -> Path:
         keys = (struct.pack("<2I", self.newest.get(n, 0), len(key)) + key.encode() for n, key in enumerate(self.keys))
@@ -197,15 +202,27 @@ class Plan:
         pool.write_bytes(self._pool)
         self.folder.joinpath("keys.bin").write_bytes(b"".join(keys))
         self.folder.joinpath("values.bin").write_bytes(b"".join(self._values))
-        self.folder.joinpath("ops.bin").write_bytes(b"".join(self._operations))
-        whole = {**self._whole, "pool": str(pool), "seed": SEED, "span": SPAN, "phases": self.phases}
+        operations = (struct.pack("<4I", KINDS[kind], *numbers) for kind, *numbers in self._operations)
+        self.folder.joinpath("ops.bin").write_bytes(b"".join(operations))
+        whole = {**self._whole, "pool": str(pool), "phases": self.phases}
         self.folder.joinpath("plan.json").write_text(json.dumps(whole))
+        make_pipes(self.folder, self._whole["processes"])
         return self.folder
 
+    def receive(self, phase: int) -> None:
+        """Begins to receive the records of a phase, after those of the phase before."""
+        for receiver in self._received.get(phase - 1, ()):
+            receiver.join()
+        self._received[phase] = [Receiver(self.folder, process) for process in range(self._whole["processes"])]
+
     def result(self, phase: int) -> list[dict[str, Any]]:
-        """The results of the processes in a phase."""
-        paths = (self.folder / f"ran-{phase}-{process}.json" for process in range(self._whole["processes"]))
-        return [json.loads(path.read_bytes()) for path in paths]
+        """What each process did in a phase that is over."""
+        shares, get = self.phases[phase]["shares"], "get_many" if self.phases[phase]["multiget"] > 1 else "get"
+        counts = []
+        for receiver, (first, count) in zip(self._received[phase], shares):
+            share = self._operations[first : first + count]
+            counts.append(receiver.counts([(get if kind == "get" else kind, value) for kind, _, value, _ in share]))
+        return counts
 
 
 class Memcached:

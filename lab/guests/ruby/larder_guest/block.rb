@@ -6,22 +6,21 @@ module LarderGuest
   # The outcomes of an operation; the loop notes an outcome only where it is not `RIGHT`.
   RIGHT = 0
   MISS = 1
-  DAMAGED = 2
-  TRUNCATED = 3
-  ERROR = 4
-  FILLED = 5
-  UNFILLED = 6
-  STALE = 7
-  OTHER_KEY = 8
-  # A miss of a key that must be absent, which is the right answer.
-  PLANNED = 9
+  ERROR = 2
+  FILLED = 3
+  UNFILLED = 4
+  # Another value than the expected one.
+  OTHER = 5
+
+  # The kinds of what a record notes of an operation beside its outcome: another value of the key by its number, a value
+  # by its bytes, or an error.
+  OF_VALUE = 1
+  OF_BYTES = 2
+  OF_ERROR = 3
 
   # A note on the operations from `first` to `last`, to be explained later. What was said is, by the kind of the note
   # (`:missed`, `:refused`, `:failed`), the failures by operation, the answer of `set`, or the failure.
   Note = Struct.new(:first, :last, :what, :said)
-
-  # Operations that were timed in one go: their start, and the phase's elapsed time at that moment.
-  Segment = Struct.new(:first, :last, :began, :elapsed)
 
   # Operations made ready for the loop: an array for each field, composed values, and places for the loop's notes. A
   # process alone makes them ready while its clock stands still. Each of several processes does so before its clock
@@ -30,9 +29,12 @@ module LarderGuest
     # The expectation of a get where no value is right: bytes that are no value of any plan.
     NONE = "nothing is stored under this key, so no value of it is right".b.freeze
     EMPTY = "".b.freeze
+    # The bytes of other values that a block keeps as they are. Of the values after these it keeps the beginning.
+    OTHER_BYTES = 16 << 20
+    BEGINNING = 64
 
-    attr_reader :plan, :multiget, :count, :only_kind, :kind, :key, :key_index, :value, :under, :under_index, :want,
-                :end, :outcome, :bytes_of, :errors, :segments, :wrong, :request_to, :request_keys
+    attr_reader :multiget, :count, :only_kind, :kind, :key, :under, :want, :end, :outcome, :errors, :others, :segments,
+                :request_to, :request_keys
     attr_accessor :notes
 
     # `operations` and `bytes` limit the block; `held` is the number of the value that the null cache holds. With
@@ -51,52 +53,55 @@ module LarderGuest
     # Makes ready as many of the `count` operations from `first` on as fit, and returns their number.
     def fill(first, count)
       forget if @composed >= @most_bytes
-      lists = @plan.operations(first, [count, @most_operations].min)
-      @want = wanted(*lists.first(3))
+      kinds, keys, values, under = @plan.operations(first, [count, @most_operations].min)
+      @want = wanted(kinds, keys, values)
       @count = @want.length
-      @kind, @key_index, @value, @under_index = lists.map { |list| list.first(@count) }
-      keys = @plan.keys
-      @key = keys.values_at(*@key_index)
-      @under = @under_index == @key_index ? @key : keys.values_at(*@under_index)
-      @only_kind = @kind.first if @kind.uniq.length == 1
+      @kind = kinds.first(@count)
+      @key_index = keys.first(@count)
+      @key = keys_at(@key_index)
+      @under = under == keys ? @key : keys_at(under.first(@count))
+      @only_kind = @kind.uniq.length == 1 ? @kind.first : nil
       places
       requests if @multiget > 1
       @count
     end
 
-    # Whether `got` is this value. The composed value is kept for later gets, while there is room.
-    def value?(number, got)
-      text = @read[number]
-      return got == text if text
-      return got == @plan.value(number) if @composed >= @most_bytes
-
-      got == compose(@read, number)
-    end
-
-    # Marks the misses of keys that must be absent as right, once the failures among them are known.
-    def settle_misses
-      @nothing.each { |n| @outcome[n] = PLANNED if @outcome[n] == MISS }
-    end
-
-    # Keeps, for a kind of operation and a wrong outcome, the first operation and the value that it got.
-    def note_wrong(n, outcome, got)
-      @wrong[[@kind[n], outcome]] ||= [n, got]
+    # Notes that operation `n` got `got` in place of the expected value: the number of this value among those of its
+    # key, or its bytes. A hot key has thousands of values, and the clock runs. So the first bytes of `got` give the
+    # number of the one value to compare it with.
+    def other(n, got)
+      number = @plan.numbers_of(@key_index[n])[got.byteslice(0, Plan::HEADER_BYTES)] unless @plan.replays?
+      if number && value?(number, got)
+        @others[n] = [OF_VALUE, number, EMPTY]
+      else
+        @other_bytes += got.bytesize
+        bytes = @other_bytes > OTHER_BYTES ? got.byteslice(0, BEGINNING) : got
+        @others[n] = [OF_BYTES, got.bytesize, bytes]
+      end
+      OTHER
     end
 
     private
 
+    # Not by `values_at`, for the arguments of a call must fit on the stack.
+    def keys_at(indices) = indices.map { |index| @plan.keys[index] }
+
+    # Whether `got` is this value. The composed value is kept for later gets, while there is room.
+    def value?(number, got)
+      return got == @plan.value(number) if @composed >= @most_bytes && !@read.key?(number)
+
+      got == text(@read, number)
+    end
+
     # The value that each operation stores or expects.
     def wanted(kinds, keys, values)
       want = []
-      # The gets whose key must be absent.
-      @nothing = []
       kinds.each_index do |n|
-        kind = kinds[n]
-        if kind == Plan::SET
-          @held = values[n]
-          want << (@stored[@held] || compose(@stored, @held))
-        elsif [Plan::GET, Plan::GET_OR_SET].include?(kind)
-          want << expected(n, kind, keys[n], values)
+        case kinds[n]
+        when Plan::SET
+          want << text(@stored, @held = values[n])
+        when Plan::GET, Plan::GET_OR_SET
+          want << expected(kinds[n], keys[n], values[n])
           @plan.numbers_of(keys[n]) if @meets_newer
         else
           want << EMPTY
@@ -106,25 +111,24 @@ module LarderGuest
       want
     end
 
-    def expected(n, kind, key, values)
+    def expected(kind, key, number)
       if @plan.replays?
-        @held = values[n] if kind == Plan::GET_OR_SET && @held.zero?
-        values[n] = @held
+        @held = number if kind == Plan::GET_OR_SET && @held.zero?
+        number = @held
       end
-      number = values[n].zero? ? @plan.newest[key] : values[n]
-      return @read[number] || compose(@read, number) unless number.zero? || number == Plan::NOTHING
-
-      @nothing << n if number == Plan::NOTHING
-      NONE
+      number = @plan.newest[key] if number.zero?
+      number.zero? || number == Plan::NOTHING ? NONE : text(@read, number)
     end
 
     # A value, which later blocks share while there is room. Gets and sets have separate objects, even of the same
     # value: a cache in memory returns the very object that it was given, and comparing an object with itself would cost
     # nothing.
-    def compose(texts, number)
-      text = texts[number] = @plan.value(number).freeze
-      @composed += text.bytesize
-      text
+    def text(texts, number)
+      texts[number] ||= begin
+        composed = @plan.value(number).freeze
+        @composed += composed.bytesize
+        composed
+      end
     end
 
     def forget
@@ -137,12 +141,12 @@ module LarderGuest
     def places
       @end = Array.new(@count, 0)
       @outcome = Array.new(@count, RIGHT)
-      @bytes_of = {}
       @errors = {}
+      @others = {}
+      @other_bytes = 0
       @notes = []
+      # The first operation of each stretch without a pause, and when that began.
       @segments = []
-      # By kind and outcome, the first wrong operation and the value that it got.
-      @wrong = {}
     end
 
     # Joins successive gets into requests of up to `multiget` keys: the end of each request, and its keys.

@@ -4,21 +4,16 @@ require_relative "block"
 require_relative "failure"
 
 module LarderGuest
-  # Explains the failures that the loop noted, once a segment of the loop is over, and counts them in their order. Where
-  # everything fails, the phase is given up.
+  # Explains the failures that the loop noted, in their order, once a segment of the loop is over. Where everything
+  # fails, the phase is given up.
   class Failures
     # The phase is given up after this many failures in a row, or this time of them: the rest would only repeat them.
     FAILURES_IN_A_ROW = 100
     FAILING_NS = 5_000_000_000
 
-    # The numbers of values that were not acknowledged.
-    attr_reader :not_stored
-
-    def initialize(cache, judge, block)
+    def initialize(cache, block)
       @cache = cache
-      @judge = judge
       @block = block
-      @not_stored = []
       @base = 0
       @in_a_row = 0
       @last = -1
@@ -38,21 +33,12 @@ module LarderGuest
         next misses(note) if note.what == :missed
 
         failure = note.what == :failed ? note.said : refusal(note)
-        have_failed(note, failure)
+        note.first.upto(note.last) { |n| @block.errors[n] ||= failure }
         count(note, failure)
       end
     end
 
     private
-
-    def have_failed(note, failure)
-      note.first.upto(note.last) do |n|
-        next if @block.errors.key?(n)
-
-        @block.errors[n] = failure
-        was_not_done(n)
-      end
-    end
 
     # Counts the misses of a request that were failures.
     def misses(note)
@@ -70,15 +56,6 @@ module LarderGuest
       n = note.first
       key = @block.kind[n] == Plan::GET_OR_SET ? @block.under[n] : @block.key[n]
       @cache.refusal(key, @block.want[n], note.said)
-    end
-
-    # Notes that the change of a failed operation may not have happened.
-    def was_not_done(n)
-      kind = @block.kind[n]
-      return unless [Plan::SET, Plan::GET_OR_SET, Plan::DELETE].include?(kind)
-
-      @judge.distrust(kind == Plan::GET_OR_SET ? @block.under_index[n] : @block.key_index[n])
-      @not_stored << @block.value[n] if kind != Plan::DELETE
     end
 
     # Gives up after too many failures in a row. A request with any key that was found or missed is no failure.

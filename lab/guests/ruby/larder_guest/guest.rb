@@ -3,7 +3,6 @@
 require "json"
 require_relative "caches"
 require_relative "failure"
-require_relative "judge"
 require_relative "phase"
 require_relative "plan"
 require_relative "processes"
@@ -11,7 +10,7 @@ require_relative "processes"
 module LarderGuest
   # Opens the cache, and carries out the commands.
   class Guest
-    PROTOCOL = 2
+    PROTOCOL = 3
     ALIVE_S = 1
 
     # Opens the cache of open.json in this folder and greets; nil if the cache is unavailable.
@@ -41,7 +40,7 @@ module LarderGuest
     def initialize(protocol, cache)
       @protocol = protocol
       @cache = cache
-      @plan = @judge = nil
+      @plan = nil
     end
 
     # Answers commands until there are no more.
@@ -114,9 +113,8 @@ module LarderGuest
 
     def load(folder)
       # The last plan is freed first, for there may not be room for two.
-      @plan = @judge = nil
+      @plan = nil
       @plan = Plan.new(folder)
-      @judge = Judge.new(@plan)
       @cache.expect_ttl(@plan.ttl_s)
       # The garbage collector runs on, because a client's garbage is the client's cost. The plan is old from now on.
       3.times { GC.start }
@@ -129,11 +127,9 @@ module LarderGuest
 
       tell = teller
       if @plan.processes > 1
-        Processes.new(@protocol, @plan, @cache, @judge, number).run(&tell)
+        Processes.new(@protocol, @plan, @cache, number).run(&tell)
       else
-        phase = Phase.new(@plan, @cache, @judge, number)
-        phase.run(&tell)
-        phase.write_result
+        Phase.new(@plan, @cache, number).run(&tell)
       end
       @protocol.answer({ ran: number, **evictions })
     end

@@ -11,10 +11,9 @@ module LarderGuest
     CLOCK = Process::CLOCK_MONOTONIC
 
     # `ttl` is in the form that this cache takes.
-    def initialize(cache, block, judge, ttl)
+    def initialize(cache, block, ttl)
       @cache = cache
       @block = block
-      @judge = judge
       @ttl = ttl
       @doubts = cache.doubts?
     end
@@ -174,7 +173,7 @@ module LarderGuest
       return missed(n) if got.nil?
 
       got = got.b
-      @block.outcome[n] = @judge.verdict(@block, n, got) unless got == @block.want[n]
+      @block.outcome[n] = @block.other(n, got) unless got == @block.want[n]
     end
 
     # Notes an absent key.

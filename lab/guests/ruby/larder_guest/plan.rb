@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "header"
 
 module LarderGuest
   # A plan in memory: keys, the pool that values are cut from, operations. Values are composed when a block of
@@ -16,19 +15,21 @@ module LarderGuest
     NOTHING = 0xFFFF_FFFF
 
     OPERATION_BYTES = 16
+    # A value begins with a header of this length, which is unique, unless it is shorter.
+    HEADER_BYTES = 24
     # Three numbers and the header.
-    VALUE_BYTES = 36
+    VALUE_BYTES = 12 + HEADER_BYTES
 
     # The work of one phase.
-    Phase = Struct.new(:operations, :shares, :limit_ns, :multiget, :again) do
+    Phase = Struct.new(:shares, :limit_ns, :multiget, :again) do
       def self.of(phase)
         limit_s = phase["time_limit_s"]
         limit_ns = limit_s && (limit_s * 1e9).round
-        new(phase["operations"], phase["shares"], limit_ns, phase["multiget"], phase["again"] && !limit_s.nil?)
+        new(phase["shares"], limit_ns, phase["multiget"], phase["again"] && !limit_s.nil?)
       end
     end
 
-    attr_reader :folder, :processes, :ttl_s, :phases, :keys, :newest, :header
+    attr_reader :folder, :processes, :ttl_s, :phases, :keys, :newest
 
     def initialize(folder)
       plan = JSON.parse(File.binread("#{folder}/plan.json"))
@@ -38,7 +39,6 @@ module LarderGuest
       @replays = plan["replays"]
       @phases = plan["phases"].map { |phase| Phase.of(phase) }
       @pool = File.binread(plan["pool"])
-      @header = Header.new(plan["seed"], plan["span"], @pool)
       @values = File.binread("#{folder}/values.bin")
       @operations = File.binread("#{folder}/ops.bin")
       @numbers = {}
@@ -54,11 +54,11 @@ module LarderGuest
     def value(number)
       place = (number - 1) * VALUE_BYTES
       at, length = @values.unpack("VV", offset: place)
-      return @pool.byteslice(at, length) if length < Header::BYTES
+      return @pool.byteslice(at, length) if length < HEADER_BYTES
 
       text = String.new(capacity: length)
-      text << @values.byteslice(place + 12, Header::BYTES)
-      text << @pool.byteslice(at + Header::BYTES, length - Header::BYTES)
+      text << @values.byteslice(place + 12, HEADER_BYTES)
+      text << @pool.byteslice(at + HEADER_BYTES, length - HEADER_BYTES)
     end
 
     # The numbers of a key's values, by their first bytes, which are unique. Of equal short values: the newest.
@@ -69,8 +69,8 @@ module LarderGuest
         until number.zero?
           place = (number - 1) * VALUE_BYTES
           at, length, previous = @values.unpack("VVV", offset: place)
-          is_short = length < Header::BYTES
-          first = is_short ? @pool.byteslice(at, length) : @values.byteslice(place + 12, Header::BYTES)
+          is_short = length < HEADER_BYTES
+          first = is_short ? @pool.byteslice(at, length) : @values.byteslice(place + 12, HEADER_BYTES)
           numbers[first] ||= number
           number = previous
         end

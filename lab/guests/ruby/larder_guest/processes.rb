@@ -15,11 +15,10 @@ module LarderGuest
     # A child as its parent knows it.
     Child = Struct.new(:process, :pid, :pipe, :text, :operations, :is_ready, :is_over)
 
-    def initialize(protocol, plan, cache, judge, number)
+    def initialize(protocol, plan, cache, number)
       @protocol = protocol
       @plan = plan
       @cache = cache
-      @judge = judge
       @number = number
       @children = []
     end
@@ -68,18 +67,15 @@ module LarderGuest
       @children << Child.new(process, pid, from_child, String.new, 0, false, false)
     end
 
-    # The work of a child, which reports in lines: `ready`, a number of operations, `uncertain` and the keys with an
-    # unacknowledged change, `over`, or `failed`, a kind and a text.
+    # The work of a child, which reports in lines: `ready`, a number of operations, `over`, or `failed`, a kind and a
+    # text.
     def work(process, wait, to_parent)
       write = ->(line) { to_parent.syswrite("#{line}\n") }
-      phase = Phase.new(@plan, @cache.after_fork, @judge, @number, process)
+      phase = Phase.new(@plan, @cache.after_fork, @number, process)
       write.call("ready")
       return false if wait.sysread(1).empty?
 
       phase.run(&write)
-      phase.write_result
-      # The parent must know the keys of failed changes after its children have ended.
-      write.call(["uncertain", *@judge.uncertain].join(" "))
       write.call("over")
       true
     rescue StandardError => e
@@ -111,7 +107,6 @@ module LarderGuest
       case word
       when "ready" then child.is_ready = true
       when "over" then child.is_over = true
-      when "uncertain" then rest.to_s.split.each { |key| @judge.distrust(key.to_i) }
       when "failed"
         kind, text = rest.split(" ", 2)
         raise Failure.new(kind, "#{name(child)}: #{text}")

@@ -22,8 +22,8 @@ class CachesTest < Case
     guest = guest("memorystore", options: { size: 1 << 20 })
     made = plan(Array.new(100) { |n| "key-#{n}" })
     values = Array.new(100) { |n| made.value(n, 60_000) }
-    made.phase(%w[set], values.each_with_index.map { |value, n| [:set, n, value] })
-    made.phase(%w[get], values.each_with_index.map { |value, n| [:get, n, value] })
+    made.phase(values.each_with_index.map { |value, n| [:set, n, value] })
+    made.phase(values.each_with_index.map { |value, n| [:get, n, value] })
     assert_equal({ "loaded" => true, "evictions" => 0 }, guest.ask("load #{made.write}"))
     evictions = guest.ask("run 0")["evictions"]
     assert_equal({ "ran" => 1, "evictions" => 0 }, guest.ask("run 1"))
@@ -56,8 +56,8 @@ class CachesTest < Case
     tiers = [{ cache: "memorystore", options: { size: 1 << 20 } }, { cache: "filestore", folder: folder, options: {} }]
     made = plan(%w[grows stays])
     small, stays, large = made.value(0, 100), made.value(1, 100), made.value(0, 1_200_000)
-    made.phase(%w[set], [[:set, 0, small], [:set, 1, stays], [:set, 0, large]])
-    made.phase(%w[get], [[:get, 0, large], [:get, 1, stays], [:get, 1, stays]])
+    made.phase([[:set, 0, small], [:set, 1, stays], [:set, 0, large]])
+    made.phase([[:get, 0, large], [:get, 1, stays], [:get, 1, stays]])
     (sets,), (gets,) = guest("tiered", tiers: tiers).run(made)
     assert_equal(3, sets["operations"]["set"]["succeeded"])
     assert_equal(3, gets["operations"]["get"]["hits"])

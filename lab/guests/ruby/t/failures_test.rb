@@ -53,9 +53,9 @@ class FailuresTest < Case
     need_library("dalli")
     made = plan(%w[only other])
     value = made.value(0, 50)
-    made.phase(%w[set], [[:set, 0, value]] * 20)
-    made.phase(%w[get_or_set], [[:get_or_set, 0, value]] * 20)
-    made.phase(%w[get_or_set], [[:get_or_set, 1, value, 0]] * 20)
+    made.phase([[:set, 0, value]] * 20)
+    made.phase([[:get_or_set, 0, value]] * 20)
+    made.phase([[:get_or_set, 1, value, 0]] * 20)
     servers = [memcached.address]
     opened = lambda do |options|
       guest("dalli", servers: servers, options: options).run(made).map { |ran| ran[0]["connections"] }
@@ -72,10 +72,10 @@ class FailuresTest < Case
       made = plan(Array.new(40) { |n| "gone-#{n}" })
       values = Array.new(40) { |n| made.value(n, 50) }
       of = ->(kind) { values.each_with_index.map { |value, n| [kind, n, value] } }
-      made.phase(%w[set], of.call(:set))
-      made.phase(%w[get_many], of.call(:get), multiget: 10)
-      made.phase(%w[get], of.call(:get))
-      made.phase(%w[set], of.call(:set))
+      made.phase(of.call(:set))
+      made.phase(of.call(:get), multiget: 10)
+      made.phase(of.call(:get))
+      made.phase(of.call(:set))
       guest.ask("load #{made.write}")
       assert_equal({ "ran" => 0 }, guest.ask("run 0"))
       servers.first.kill

@@ -8,10 +8,9 @@ require "minitest/autorun"
 require "rbconfig"
 require "socket"
 require "tmpdir"
-require_relative "../larder_guest/header"
+require_relative "records"
 
-# The seed and the span of the values of plans.
-SEED = "00000000c0ffee07"
+# Values of plans begin in these first bytes of the pool.
 SPAN = 131_072
 PROGRAM = File.expand_path("../guest.rb", __dir__)
 KINDS = { get: 0, set: 1, get_or_set: 2, delete: 3, touch: 4 }.freeze
@@ -72,7 +71,7 @@ class TestGuest
     @folder = folder
     Dir.mkdir("#{folder}/files")
     open = {
-      protocol: 2, cache: cache, options: {}, folder: "#{folder}/files", servers: [], tiers: [], room_bytes: 8 << 20,
+      protocol: 3, cache: cache, options: {}, folder: "#{folder}/files", servers: [], tiers: [], room_bytes: 8 << 20,
       largest_bytes: 32_768, fresh: true, **order,
     }
     File.write("#{folder}/open.json", JSON.generate(open))
@@ -89,14 +88,18 @@ class TestGuest
     line ? JSON.parse(line) : {}
   end
 
-  # The answer to a command, without the `alive` lines before it.
+  # The answer to a command, without the `alive` lines before it. The records of a phase are received meanwhile.
   def ask(command, rest = "")
+    name, of = command.split(" ", 2)
+    @plan_folder = of if name == "load"
+    receivers = name == "run" ? TestRecords.receive(@plan_folder, of) : []
     @input.write("#{command}\n".b << rest.b)
     @input.flush
-    loop do
-      answer = self.answer
-      return answer unless answer.key?("alive")
-    end
+    answer = self.answer
+    answer = self.answer while answer.key?("alive")
+    # A phase that was given up has no end.
+    receivers.each(&answer.key?("ran") ? :join : :kill)
+    answer
   end
 
   def set(key, value, ttl = "-") = ask("set #{key.bytesize} #{value.bytesize} #{ttl}", key.b << value.b)
@@ -148,7 +151,6 @@ class TestPlan
     @phases = []
     @newest = {}
     @pool = Array.new(240_000) { |n| (n * 7919 + n / 256) % 251 }.pack("C*") * 6
-    @header = LarderGuest::Header.new(SEED, SPAN, @pool)
     @values = []
     @operations = []
   end
@@ -156,22 +158,23 @@ class TestPlan
   # Adds a value under the key of this index, and returns its number.
   def value(key, length)
     number = @values.length + 1
-    place = [@header.offset(key, number), length, @newest[key] || 0].pack("V3")
-    @values << place + @header.of(key, number, length)
+    # A guest only needs headers that differ. Larder composes others, and alone reads them.
+    header = [key, number, length, 0, 0, 0]
+    @values << [number * 7919 % SPAN, length, @newest[key] || 0, *header].pack("V9")
     @newest[key] = number
   end
 
   # Adds a phase of operations [kind, key, value, stored under] for each process.
-  def phase(operations, *shares, **options)
+  def phase(*shares, **options)
     places = shares.map do |share|
       place = [@operations.length, share.length]
       share.each do |kind, key, value = 0, under = key|
-        @operations << [KINDS.fetch(kind), key, value, under].pack("V4")
+        @operations << [KINDS.fetch(kind), key, value, under]
       end
       place
     end
     phase = { measured: true, time_limit_s: nil, multiget: 1, again: false }
-    @phases << { **phase, operations: operations, **options, shares: places }
+    @phases << { **phase, **options, shares: places }
   end
 
   def write
@@ -179,15 +182,22 @@ class TestPlan
     File.binwrite("#{@folder}/pool.bin", @pool)
     File.binwrite("#{@folder}/keys.bin", keys.join)
     File.binwrite("#{@folder}/values.bin", @values.join)
-    File.binwrite("#{@folder}/ops.bin", @operations.join)
-    whole = { **@plan, pool: "#{@folder}/pool.bin", seed: SEED, span: SPAN, phases: @phases }
+    File.binwrite("#{@folder}/ops.bin", @operations.flatten.pack("V*"))
+    whole = { **@plan, pool: "#{@folder}/pool.bin", phases: @phases }
     File.write("#{@folder}/plan.json", JSON.generate(whole))
+    TestRecords.make_pipes(@folder, @plan[:processes])
     @folder
   end
 
-  # The results of the processes in a phase.
-  def result(phase)
-    Array.new(@plan[:processes]) { |process| JSON.parse(File.read("#{@folder}/ran-#{phase}-#{process}.json")) }
+  # What the processes did in a phase.
+  def result(number)
+    phase = @phases[number]
+    names = KINDS.keys.map(&:to_s)
+    names[0] = "get_many" if phase[:multiget] > 1
+    phase[:shares].each_with_index.map do |(first, count), process|
+      steps = @operations[first, count].map { |kind,| names[kind] }
+      TestRecords.counts("#{@folder}/received-#{number}-#{process}", steps)
+    end
   end
 end
 

@@ -310,7 +310,7 @@ impl Values {
     }
 
     /// Whether a value that is shorter than a header begins like a value of its key: with the tag, as far as it goes.
-    fn begins_header(&self, index: u32, value: &[u8]) -> bool {
+    pub fn begins_header(&self, index: u32, value: &[u8]) -> bool {
         let tag = self.tag(index).to_le_bytes();
         let part = &value[..value.len().min(tag.len())];
         value.len() < HEADER_LEN && tag.starts_with(part)

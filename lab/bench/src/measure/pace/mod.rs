@@ -69,7 +69,7 @@ pub(super) trait Begun: Copy {
 }
 
 /// The time of an operation.
-pub(super) trait Took: Copy {
+pub(crate) trait Took: Copy {
     /// The time for a caller: from the instant at which the operation was due.
     fn latency_ns(self) -> u64;
     /// The service time: from the instant at which the operation began.

@@ -11,13 +11,15 @@ use IO::Socket     ();
 use JSON::PP       ();
 use Time::HiRes qw(sleep);
 
+use TestRecords ();
+
 my $PROGRAM = Cwd::abs_path(File::Basename::dirname(__FILE__) . '/../../guest.pl');
 
 # Starts the program for a cache. `%order` replaces fields of open.json.
 sub start ($class, $cache, %order) {
     my $folder = File::Temp->newdir('larder-guest-XXXXXX', TMPDIR => 1);
     my %open   = (
-        protocol => 2, cache => $cache, options => {}, folder => "$folder", servers => [], tiers => [],
+        protocol => 3, cache => $cache, options => {}, folder => "$folder", servers => [], tiers => [],
         room_bytes => 8 * 1024 * 1024, largest_bytes => 32_768, fresh => JSON::PP::true, %order,
     );
     open my $file, '>', "$folder/open.json" or die "cannot write open.json: $!\n";
@@ -43,7 +45,10 @@ sub start ($class, $cache, %order) {
 sub opened ($self) { return $self->{opened} }
 sub folder ($self) { return "$self->{folder}" }
 
+# Sends a command. From the command to run a phase on, the records of the loaded plan are received.
 sub send ($self, $bytes) {
+    $self->{plan_folder} = $1 if $bytes =~ /^load (.*)/;
+    $self->{records} = TestRecords->receive($self->{plan_folder}) if $bytes =~ /^run /;
     print { $self->{to} } $bytes;
     return;
 }
@@ -98,10 +103,8 @@ sub run_plan ($self, $plan) {
     return @found;
 }
 
-# The results of the processes in a phase.
-sub result ($self, $plan, $phase) {
-    return [ map { _read("$plan->{folder}/ran-$phase-$_.json") } 0 .. $plan->{processes} - 1 ];
-}
+# What the processes did in the latest phase, which has this number.
+sub result ($self, $plan, $phase) { return $self->{records}->counts($plan, $phase) }
 
 # Ends the guest by `end`; returns its exit code.
 sub end ($self) {
@@ -215,14 +218,6 @@ sub DESTROY ($self) {
     kill KILL => $pid;
     waitpid $pid, 0;
     return;
-}
-
-sub _read ($path) {
-    open my $file, '<:raw', $path or die "cannot open $path: $!\n";
-    local $/ = undef;
-    my $text = <$file>;
-    close $file or die "cannot read $path: $!\n";
-    return JSON::PP->new->decode($text);
 }
 
 1;

@@ -7,9 +7,9 @@ use v5.36;
 use FindBin  ();
 use JSON::PP ();
 
-use lib "$FindBin::Bin/..";
+use lib $FindBin::Bin;
 
-use Larder::Header ();
+use TestRecords ();
 
 # The seed and the span of the values.
 use constant {
@@ -23,9 +23,8 @@ my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
 sub new ($class, $folder, %plan) {
     mkdir $folder or die "cannot make $folder: $!\n" if !-d $folder;
     my $pool = join '', map { chr(($_ * 7919 + int($_ / 256)) % 251) } 0 .. 239_999;
-    my $header = Larder::Header->new(SEED, SPAN, \$pool);
     return bless {
-        header => $header, folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
+        folder => $folder, pool => $pool, values => [], ops => [], phases => [], newest => {}, processes => 1,
         ttl_s => undef, replays => 0, %plan,
     }, $class;
 }
@@ -33,7 +32,8 @@ sub new ($class, $folder, %plan) {
 # Adds a value under the key of this index, and returns its number.
 sub value ($self, $key, $length) {
     my $number = push @{ $self->{values} }, undef;
-    my ($at, $header) = ($self->{header}->offset($key, $number), $self->{header}->of($key, $number, $length));
+    # A guest only needs headers that differ. Larder composes others, and alone reads them.
+    my ($at, $header) = ($number * 7919 % SPAN, pack 'V6', $key, $number, $length, 0, 0, 0);
     $self->{values}[ $number - 1 ] = pack 'V3 a24', $at, $length, $self->{newest}{$key} // 0, $header;
     $self->{newest}{$key} = $number;
     return $number;
@@ -67,6 +67,7 @@ sub write ($self) {
         replays => $self->{replays} ? JSON::PP::true : JSON::PP::false, phases => $self->{phases},
     );
     _write("$folder/plan.json", JSON::PP->new->encode(\%plan));
+    TestRecords::make_pipes($folder, $self->{processes});
     return $folder;
 }
 

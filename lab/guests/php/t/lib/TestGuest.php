@@ -21,6 +21,9 @@ final class TestGuest
     private $to;
     /** @var resource */
     private $from;
+    private ?TestPlan $plan = null;
+    /** @var array<int, TestRecords> The records of the loaded plan, by phase. */
+    private array $records = [];
 
     /**
      * Starts the program for a cache. `$order` replaces fields of open.json; `$settings` are further settings of PHP.
@@ -32,7 +35,7 @@ final class TestGuest
     {
         $this->folder = folder();
         $open = $order + [
-            'protocol' => 2, 'cache' => $cache, 'options' => new stdClass(), 'folder' => $this->folder . '/files',
+            'protocol' => 3, 'cache' => $cache, 'options' => new stdClass(), 'folder' => $this->folder . '/files',
             'servers' => [], 'server' => new stdClass(), 'tiers' => [], 'room_bytes' => 8 << 20,
             'largest_bytes' => 32_768, 'fresh' => true,
         ];
@@ -92,6 +95,10 @@ final class TestGuest
         do {
             $answer = $this->answer();
         } while (isset($answer['alive']));
+        if (isset($answer['ran'])) {
+            // The next phase has the same pipes.
+            $this->records[$answer['ran']]->wait();
+        }
         return $answer;
     }
 
@@ -130,6 +137,28 @@ final class TestGuest
         return $this->ask('delete ' . strlen($key), $key)['found'] ?? null;
     }
 
+    /** @return array<string, mixed>|null */
+    public function load(TestPlan $plan): ?array
+    {
+        $this->plan = $plan;
+        $this->records = [];
+        return $this->ask('load ' . $plan->write());
+    }
+
+    /** Begins a phase of the loaded plan. */
+    public function begin(int $phase): void
+    {
+        $this->records[$phase] = new TestRecords($this->plan, $phase);
+        $this->send("run $phase\n");
+    }
+
+    /** @return array<string, mixed>|null */
+    public function run(int $phase): ?array
+    {
+        $this->begin($phase);
+        return $this->lastAnswer();
+    }
+
     /**
      * Loads a plan and runs its phases; returns the results of the processes, by phase.
      *
@@ -137,17 +166,17 @@ final class TestGuest
      */
     public function runPlan(TestPlan $plan): array
     {
-        $answer = $this->ask('load ' . $plan->write());
+        $answer = $this->load($plan);
         if (($answer['loaded'] ?? false) !== true) {
             throw new RuntimeException('the plan was not loaded: ' . json_encode($answer));
         }
         $found = [];
         foreach (array_keys($plan->phases) as $phase) {
-            $answer = $this->ask("run $phase");
+            $answer = $this->run($phase);
             if (isset($answer['error']) || $answer === null) {
                 throw new RuntimeException("phase $phase: " . ($answer['error'] ?? 'no answer'));
             }
-            $found[] = $this->result($plan, $phase);
+            $found[] = $this->result($phase);
         }
         return $found;
     }
@@ -157,11 +186,9 @@ final class TestGuest
      *
      * @return list<array<string, mixed>>
      */
-    public function result(TestPlan $plan, int $phase): array
+    public function result(int $phase): array
     {
-        $read = static fn (int $process): array
-            => json_decode(file_get_contents("$plan->folder/ran-$phase-$process.json"), true, flags: JSON_THROW_ON_ERROR);
-        return array_map($read, range(0, $plan->processes - 1));
+        return $this->records[$phase]->counts();
     }
 
     /** Ends the guest by `end`; returns its exit code. */

@@ -2,13 +2,10 @@
 
 declare(strict_types=1);
 
-use LarderGuest\Header;
-
 /** Writes small plans as Larder does. */
 final class TestPlan
 {
-    /** The seed of the values. */
-    private const SEED = '00000000c0ffee07';
+    /** Values begin in the first bytes of the pool. */
     private const SPAN = 131_072;
     private const KINDS = ['get' => 0, 'set' => 1, 'get_or_set' => 2, 'delete' => 3, 'touch' => 4];
 
@@ -16,13 +13,12 @@ final class TestPlan
     public array $phases = [];
     /** @var array<int, int> */
     public array $newest = [];
+    /** @var list<string> */
+    public array $ops = [];
 
     /** @var list<string> */
     private array $values = [];
-    /** @var list<string> */
-    private array $ops = [];
     private readonly string $pool;
-    private readonly Header $header;
 
     /** @param list<string> $keys */
     public function __construct(
@@ -37,15 +33,15 @@ final class TestPlan
             $pool .= chr(($n * 7919 + intdiv($n, 256)) % 251);
         }
         $this->pool = str_repeat($pool, 11);
-        $this->header = new Header(self::SEED, self::SPAN, $this->pool);
     }
 
     /** Adds a value under the key of this index, and returns its number. */
     public function value(int $key, int $length): int
     {
         $number = count($this->values) + 1;
-        $at = $this->header->offset($key, $number);
-        $this->values[] = pack('V3', $at, $length, $this->newest[$key] ?? 0) . $this->header->of($key, $number, $length);
+        // A guest only needs headers that differ. Larder composes others, and alone reads them.
+        $header = [$key, $number, $length, 0, 0, 0];
+        $this->values[] = pack('V9', $number * 7919 % self::SPAN, $length, $this->newest[$key] ?? 0, ...$header);
         return $this->newest[$key] = $number;
     }
 
@@ -82,13 +78,12 @@ final class TestPlan
         file_put_contents("$this->folder/ops.bin", implode('', $this->ops));
         file_put_contents("$this->folder/plan.json", json_encode([
             'pool' => "$this->folder/pool.bin",
-            'seed' => self::SEED,
-            'span' => self::SPAN,
             'processes' => $this->processes,
             'ttl_s' => $this->ttl,
             'replays' => $this->replays,
             'phases' => $this->phases,
         ]));
+        TestRecords::makePipes($this->folder, $this->processes);
         return $this->folder;
     }
 }

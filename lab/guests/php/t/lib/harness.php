@@ -5,7 +5,7 @@ declare(strict_types=1);
 // The frame of the tests: named cases, comparisons that show the values they saw, folders that vanish. A test ends with
 // exit code 1 if any comparison failed.
 
-foreach (['TestPlan', 'TestGuest', 'TestServer'] as $class) {
+foreach (['TestPlan', 'TestRecords', 'TestGuest', 'TestServer'] as $class) {
     require __DIR__ . "/$class.php";
 }
 require dirname(__DIR__, 2) . '/autoload.php';
