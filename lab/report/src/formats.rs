@@ -4,19 +4,19 @@ use std::str::FromStr;
 
 use crate::error::Error;
 use crate::format::Format;
-use crate::{csv, html, json, markdown, matrix, table};
+use crate::{csv, html, json, matrix, run};
 
 /// Every format, in the order of the documentation.
 const FORMATS: &[Format] =
-    &[table::FORMAT, matrix::FORMAT, markdown::FORMAT, html::FORMAT, json::FORMAT, csv::FORMAT];
+    &[run::TABLE, matrix::FORMAT, run::MARKDOWN, html::FORMAT, json::FORMAT, csv::FORMAT];
 
 impl Format {
     /// For the terminal: figures, sentences, checks.
-    pub const TABLE: Self = table::FORMAT;
+    pub const TABLE: Self = run::TABLE;
     /// For the terminal: each target against each other, as Perl's `cmpthese` prints it.
     pub const MATRIX: Self = matrix::FORMAT;
     /// For a pull request.
-    pub const MARKDOWN: Self = markdown::FORMAT;
+    pub const MARKDOWN: Self = run::MARKDOWN;
     /// One page for a browser, without any network request, to view and to pass on.
     pub const HTML: Self = html::FORMAT;
     /// All data, for other programs: `run.json`.

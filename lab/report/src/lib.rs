@@ -15,6 +15,7 @@ mod connections;
 mod content;
 mod csv;
 mod diff;
+mod document;
 mod error;
 pub mod figures;
 mod findings;
@@ -29,7 +30,6 @@ mod index;
 mod info;
 mod json;
 mod limits;
-mod markdown;
 mod matrix;
 mod model;
 mod paced;
@@ -37,11 +37,11 @@ mod page;
 mod percentiles;
 mod points;
 mod ranking;
+mod run;
 mod searches;
 mod sentences;
 mod shown_percentiles;
 mod style;
-mod table;
 mod text;
 mod tiers;
 mod ties;
@@ -50,7 +50,8 @@ mod verified;
 pub use assertion::{ASSERTION_EXPECTED, Assertion, Failure, Unmatched, assertion_metrics};
 pub use chart::{
     Absent, Axis, Better, Chart, Chosen, Facet, Family, Ground, Manner, Ratios, Scale, Series,
-    Shape, Unit, charts, info_charts, is_chart_id, is_info_chart_id, palette, png, svg,
+    Shape, Unit, charts, diff_charts, info_charts, is_chart_id, is_info_chart_id, palette, png,
+    svg,
 };
 pub use content::{Above, beats_itself, held_above, held_below, keeps_to_capacity};
 pub use csv::{samples_csv, usage_csv};
@@ -60,9 +61,8 @@ pub use findings::{RuleFindings, findings, tally};
 pub use format::{Format, render};
 pub use header::machine;
 pub use hit_limit::{misses_explained, most_hits, most_hits_explained, most_hits_in_short};
-pub use html::info::is_info_page;
 pub use index::{digest, index_formats, render_index};
-pub use info::{info_formats, render_info};
+pub use info::{info_formats, is_info_page, render_info};
 pub use json::{info_schema, schema};
 pub use limits::{NOT_SHOWN, not_shown};
 pub use model::{

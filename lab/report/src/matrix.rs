@@ -4,27 +4,20 @@
 //! Here the rates are by wall clock. A second matrix by CPU time stands beside it where that is known, and is marked
 //! where its order differs.
 
-use std::ops::Range;
-
-use anstyle::Style as Look;
-
 use crate::article::heading;
 use crate::columns::TIED as TIE;
+use crate::document::{Block, Document, Meaning, Reader, Table, Text};
 use crate::figures;
 use crate::findings::said_of;
 use crate::format::Format;
-use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::model::{Run, Verdict};
-use crate::page::Page;
 use crate::points::label;
 use crate::ranking::{Group, Row, Standing, groups, pair};
+use crate::run::matrices_of;
 use crate::sentences::{no_verdict, rounds_needed};
-use crate::style::{BAD, DOUBT, FAINT, STRONG, Style};
-use crate::table::write_matrices;
-use crate::text::width;
 
-/// The characters between two matrices side by side.
-const BETWEEN: usize = 4;
+/// The remark where the two clocks disagree.
+const DIFFERS: &str = "By CPU time the order differs: a client that waits for a server or a disk uses no CPU, and is not faster for it.";
 
 /// A target and its rate by one clock.
 #[derive(Debug)]
@@ -34,62 +27,69 @@ pub(crate) struct Rated<'a> {
 }
 
 /// The format `matrix`.
-pub(crate) const FORMAT: Format = Format { name: "matrix", render };
+pub(crate) const FORMAT: Format =
+    Format { name: "matrix", render: |run, style| document(run).to_terminal(style) };
 
-/// Two matrices for each operation and point, at most as wide as the terminal; then those of an article with matrices.
-fn render(run: &Run, style: Style) -> String {
-    let mut page = Page::new(style);
+/// Two matrices for each operation and point; then those of an article with matrices.
+fn document(run: &Run) -> Document {
+    let mut document = Document::default();
     let swept = run.swept();
-    for (index, group) in groups(run).iter().enumerate() {
-        if index > 0 {
-            page.blank();
-        }
+    for group in &groups(run) {
         let place = label(group.point, &swept);
         let place = if place.is_empty() { place } else { format!(", {place}") };
-        let place = format!("{}{place}", group.operation);
-        write_clocks(&mut page, run, group, &place, style);
-        write_others(&mut page, group, &swept);
+        push_clocks(&mut document, run, group, &format!("{}{place}", group.operation));
+        document.paragraph(group.shown(&swept).filter_map(other));
     }
     if !swept.is_empty() {
-        write_absent(&mut page, run);
+        // The targets that never ran, once for the whole sweep.
+        let absent = run.targets.iter().filter_map(|it| Some((it, it.reason.as_ref()?)));
+        document.list(absent.map(|(target, reason)| {
+            let text = said_of(&target.name, &format!("did not run: {reason}"));
+            Text::from(text).means(Meaning::Doubt)
+        }));
     }
     if let Some(article) = run.article.as_ref().filter(|article| article.matrix) {
-        page.heading(&heading(article));
-        write_matrices(&mut page, article, style);
+        document.section(&heading(article));
+        matrices_of(&mut document, article, Reader::Terminal);
     }
-    page.into_text()
+    document
 }
 
 /// The matrix by wall clock and beside it the matrix by CPU time, where the CPU time of every target is known.
-fn write_clocks(page: &mut Page, run: &Run, group: &Group<'_>, place: &str, style: Style) {
+fn push_clocks(document: &mut Document, run: &Run, group: &Group<'_>, place: &str) {
     let (by_wall, wall) = rated(group, Row::rate);
     let tied = |a: usize, b: usize| is_tie(run, group, by_wall[a], by_wall[b]);
     let (by_cpu, cpu) = rated(group, per_cpu_second);
     let known = !by_cpu.is_empty() && by_cpu.len() >= by_wall.len();
     let differs = known && order(&by_cpu) != order(&by_wall);
-    let look = if differs { DOUBT } else { FAINT };
-    let mut blocks =
-        vec![CaptionedMatrix::new(format!("{place}, by wall clock"), STRONG, &wall, &tied)];
+    let caption = format!("{place}, by wall clock");
+    let mut tables = vec![matrix((&caption, Meaning::Main), &wall, &tied)];
+    let has_ties = tables[0].rows.iter().flat_map(|row| &row.cells).any(|text| text.words() == TIE);
     if known {
         let caption = format!("{place}, by CPU time of the client");
-        blocks.push(CaptionedMatrix::new(caption, look, &cpu, &|_, _| false));
+        let meaning = if differs { Meaning::Doubt } else { Meaning::Faint };
+        tables.push(matrix((&caption, meaning), &cpu, &|_, _| false));
     }
-    write_beside(page, 0, style, &blocks);
-    if blocks[0].texts.iter().flatten().any(|text| text == TIE) {
+    document.push(Block::Beside(tables));
+    if has_ties {
         let why = no_verdict(run).map_or_else(
             || "cannot be told apart".to_owned(),
             |few| rounds_needed(few.rounds, few.needed),
         );
-        page.paragraph(0, FAINT, &format!("{TIE} {why}"));
+        document.paragraph([Text::from(format!("{TIE} {why}")).means(Meaning::Faint)]);
     }
-    if differs {
-        page.paragraph(
-            0,
-            DOUBT,
-            "By CPU time the order differs: a client that waits for a server or a disk uses no CPU, and is not faster \
-             for it.",
-        );
-    }
+    document.paragraph(differs.then(|| Text::from(DIFFERS).means(Meaning::Doubt)));
+}
+
+fn matrix(
+    caption: (&str, Meaning),
+    rated: &[Rated<'_>],
+    tied: &dyn Fn(usize, usize) -> bool,
+) -> Table {
+    let all = 0..rated.len();
+    let row = |row| all.clone().map(|column| difference(rated, row, column, tied)).collect();
+    let rates = rated.iter().map(|rated| (rated.name, figures::rate(rated.rate)));
+    Table::matrix(caption, rates, all.clone().map(row).collect())
 }
 
 /// Operations for each second of client CPU; `None` where the CPU time is unknown.
@@ -121,106 +121,6 @@ fn is_tie(run: &Run, group: &Group<'_>, a: &Row<'_>, b: &Row<'_>) -> bool {
         .is_some_and(|pair| matches!(pair.verdict, Verdict::Indistinguishable | Verdict::Undecided))
 }
 
-/// A matrix and its caption.
-pub(crate) struct CaptionedMatrix<'a> {
-    pub(crate) caption: String,
-    pub(crate) look: Look,
-    pub(crate) rated: &'a [Rated<'a>],
-    pub(crate) texts: Vec<Vec<String>>,
-}
-
-impl<'a> CaptionedMatrix<'a> {
-    fn new(
-        caption: String,
-        look: Look,
-        rated: &'a [Rated<'a>],
-        tied: &dyn Fn(usize, usize) -> bool,
-    ) -> Self {
-        let all = 0..rated.len();
-        let row = |row| all.clone().map(|column| difference(rated, row, column, tied)).collect();
-        Self { caption, look, rated, texts: all.clone().map(row).collect() }
-    }
-
-    /// Its lines, each with its number of visible characters; the caption is the first.
-    fn lines(&self, style: Style) -> Vec<(String, usize)> {
-        let whole = |colour| {
-            let style = Style { colour, width: usize::MAX };
-            grid(self.rated, &self.texts, 0..self.rated.len()).lay_out(style).lines
-        };
-        let caption = (style.paint(self.look, &self.caption), width(&self.caption));
-        let shown = whole(false).into_iter().map(|line| width(&line));
-        std::iter::once(caption).chain(whole(style.colour).into_iter().zip(shown)).collect()
-    }
-}
-
-/// Writes matrices side by side where they fit, otherwise one below the other.
-pub(crate) fn write_beside(
-    page: &mut Page,
-    indent: usize,
-    style: Style,
-    blocks: &[CaptionedMatrix<'_>],
-) {
-    let all: Vec<Vec<(String, usize)>> = blocks.iter().map(|block| block.lines(style)).collect();
-    let widest = |lines: &Vec<(String, usize)>| lines.iter().map(|(_, n)| *n).max().unwrap_or(0);
-    let widths: Vec<usize> = all.iter().map(widest).collect();
-    let gaps = blocks.len().saturating_sub(1) * BETWEEN;
-    if indent + widths.iter().sum::<usize>() + gaps > style.text_width() {
-        for (index, block) in blocks.iter().enumerate() {
-            if index > 0 {
-                page.blank();
-            }
-            page.paragraph(indent, block.look, &block.caption);
-            write_columns(page, indent, style, block);
-        }
-        return;
-    }
-    let height = all.iter().map(Vec::len).max().unwrap_or(0);
-    for row in 0..height {
-        let mut text = " ".repeat(indent);
-        for (lines, widest) in all.iter().zip(&widths) {
-            let (line, shown) = lines.get(row).map_or(("", 0), |(line, n)| (line.as_str(), *n));
-            text.push_str(line);
-            text.push_str(&" ".repeat(widest - shown + BETWEEN));
-        }
-        page.raw(&text);
-    }
-}
-
-/// Writes the matrix in blocks of as many columns as fit beside the names and rates.
-fn write_columns(page: &mut Page, indent: usize, style: Style, of: &CaptionedMatrix<'_>) {
-    let (room, n) = (style.text_width().saturating_sub(indent), of.rated.len());
-    let mut from = 0;
-    while from < n {
-        let block = |to: usize| {
-            grid(of.rated, &of.texts, from..to).lay_out(Style { width: usize::MAX, ..style })
-        };
-        let fitting = (from + 1..=n).rev().find(|to| block(*to).width <= room);
-        let to = fitting.unwrap_or(from + 1);
-        if from > 0 {
-            page.blank();
-        }
-        for line in block(to).lines {
-            page.raw(&format!("{:indent$}{line}", ""));
-        }
-        from = to;
-    }
-}
-
-/// The rows of a matrix with the columns of a block of targets.
-fn grid(rated: &[Rated<'_>], texts: &[Vec<String>], block: Range<usize>) -> Grid {
-    let mut grid =
-        Grid::new(vec![GridColumn { importance: ALWAYS, left: false }; block.len() + 1], 0);
-    let heads = rated[block.clone()].iter().map(|column| Piece::new(column.name, FAINT));
-    let rate = Piece::new("rate", FAINT);
-    grid.push([Piece::plain(""), rate].into_iter().chain(heads).collect());
-    for (row, texts) in rated.iter().zip(texts) {
-        let differences = texts[block.clone()].iter().map(Piece::plain);
-        let lead = [Piece::plain(row.name), Piece::new(figures::rate(row.rate), STRONG)];
-        grid.push(lead.into_iter().chain(differences).collect());
-    }
-    grid
-}
-
 /// The lead of the row over the column, in percent of the column.
 pub(crate) fn difference(
     rated: &[Rated<'_>],
@@ -237,32 +137,16 @@ pub(crate) fn difference(
     }
 }
 
-/// The targets in no matrix of this group, with the reasons.
-fn write_others(page: &mut Page, group: &Group<'_>, swept: &[&str]) {
-    for row in group.shown(swept) {
-        match &row.standing {
-            Standing::Ranked { .. } => {}
-            Standing::Unlike { reason, .. } => {
-                page.paragraph(0, DOUBT, &said_of(row.name, reason));
-            }
-            Standing::Withheld(_) => {
-                let why = format!("no result: {}", row.withheld().unwrap_or_default());
-                page.paragraph(0, BAD, &said_of(&format!("✗ {}", row.name), &why));
-            }
-            Standing::Empty(reason) => {
-                page.paragraph(0, DOUBT, &said_of(row.name, reason));
-            }
+/// The reason why a target is in no matrix of its group; `None` for a ranked one.
+fn other(row: &Row<'_>) -> Option<Text> {
+    let doubt = |reason: &str| Text::from(said_of(row.name, reason)).means(Meaning::Doubt);
+    match &row.standing {
+        Standing::Ranked { .. } => None,
+        Standing::Unlike { reason, .. } => Some(doubt(reason)),
+        Standing::Empty(reason) => Some(doubt(reason)),
+        Standing::Withheld(_) => {
+            let why = format!("no result: {}", row.withheld().unwrap_or_default());
+            Some(Text::from(said_of(&format!("✗ {}", row.name), &why)).means(Meaning::Bad))
         }
-    }
-}
-
-/// The targets that never ran, once for the whole sweep.
-fn write_absent(page: &mut Page, run: &Run) {
-    let absent = run.targets.iter().filter_map(|target| Some((target, target.reason.as_ref()?)));
-    for (index, (target, reason)) in absent.enumerate() {
-        if index == 0 {
-            page.blank();
-        }
-        page.paragraph(0, DOUBT, &said_of(&target.name, &format!("did not run: {reason}")));
     }
 }

@@ -2,7 +2,7 @@
 
 use anstyle::Style as Look;
 
-use crate::style::{PLAIN, STRONG, Style};
+use crate::style::{PLAIN, Style};
 use crate::text::{width, wrap};
 
 /// A text with less width than this beside its label stands below the label.
@@ -32,12 +32,6 @@ impl Page {
 
     pub(crate) fn blank(&mut self) {
         self.text.push('\n');
-    }
-
-    /// A heading, after a blank line.
-    pub(crate) fn heading(&mut self, text: &str) {
-        self.blank();
-        self.entry(0, "", 0, PLAIN, STRONG, text);
     }
 
     /// A wrapped text, `indent` characters from the left.

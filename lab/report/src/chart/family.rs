@@ -40,6 +40,8 @@ pub enum Family {
     Sizes,
     /// Of a trace: the TTLs of stored entries.
     Ttls,
+    /// Of two runs: a figure of each, beside each other.
+    Changes,
 }
 
 /// The direction in which figures are better.
@@ -70,6 +72,9 @@ pub struct Manner {
     /// Whether each part of a bar is a span in its own row, from the least figure over the mean to the greatest.
     /// Overlaid spans would hide each other.
     pub has_spans: bool,
+    /// Whether each part of a bar is a bar in its own row: parts that are compared, and not added.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_pairs: bool,
     /// Whether they are shown without a script too, and on paper.
     pub has_stills: bool,
     /// Whether a table of percentiles stands beside them.
@@ -84,6 +89,7 @@ const PLAIN: Manner = Manner {
     is_relative: false,
     has_strips: false,
     has_spans: false,
+    has_pairs: false,
     has_stills: false,
     has_table: false,
 };
@@ -178,6 +184,21 @@ const SIZES: Manner = Manner { name: "sizes", heading: "Sizes", has_stills: true
 
 const TTLS: Manner = Manner { name: "ttls", heading: "TTLs", has_stills: true, ..PLAIN };
 
+const CHANGES: Manner = Manner {
+    name: "changes",
+    heading: "Before and after",
+    has_pairs: true,
+    has_stills: true,
+    ..PLAIN
+};
+
+impl Manner {
+    /// Whether each part of a bar has its own row.
+    pub fn has_rows(&self) -> bool {
+        self.has_spans || self.has_pairs
+    }
+}
+
 impl Family {
     /// The presentation of its charts.
     pub fn manner(self) -> &'static Manner {
@@ -199,6 +220,7 @@ impl Family {
             Self::Reuse => &REUSE,
             Self::Sizes => &SIZES,
             Self::Ttls => &TTLS,
+            Self::Changes => &CHANGES,
         }
     }
 

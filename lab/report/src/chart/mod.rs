@@ -6,6 +6,7 @@
 
 mod advised;
 mod axis;
+mod changes;
 mod draw;
 mod family;
 mod hit_ratio;
@@ -28,6 +29,7 @@ mod usage;
 
 use std::collections::BTreeSet;
 
+pub use changes::diff_charts;
 pub use draw::{Ground, png, svg};
 pub use family::{Better, Family, Manner};
 pub use info::{info_charts, is_info_chart_id};

@@ -4,10 +4,11 @@
 //! that the two cannot be told apart. The shape is that of Go's benchstat, familiar to its readers.
 
 mod csv;
-mod markdown;
-mod parts;
-mod table;
+mod document;
 
+pub(crate) use document::caption;
+
+use crate::document::Reader;
 use crate::format::Format;
 use crate::json::pretty;
 use crate::model::Diff;
@@ -18,8 +19,8 @@ type Render = fn(&Diff, Style) -> String;
 
 /// The formats that a difference has, in the order of the documentation.
 const FORMATS: [(Format, Render); 4] = [
-    (Format::TABLE, table::render),
-    (Format::MARKDOWN, |diff, _| markdown::render(diff)),
+    (Format::TABLE, |diff, style| document::document(diff, Reader::Terminal).to_terminal(style)),
+    (Format::MARKDOWN, |diff, _| document::document(diff, Reader::Markdown).to_markdown(2)),
     (Format::JSON, |diff, _| pretty(diff)),
     (Format::CSV, |diff, _| csv::render(diff)),
 ];

@@ -73,15 +73,15 @@ const UPLOT: &str = include_str!("vendor/uplot/uPlot.iife.min.js");
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot/LICENSE");
 
 /// The assets of a page.
-pub(super) struct Assets {
+pub(crate) struct Assets {
     /// The whole style.
-    pub(super) style: String,
+    pub(crate) style: String,
     /// The script at the end of the page.
-    pub(super) script: String,
+    pub(crate) script: String,
 }
 
 /// The assets of a report.
-pub(super) static REPORT: LazyLock<Assets> = LazyLock::new(|| {
+pub(crate) static REPORT: LazyLock<Assets> = LazyLock::new(|| {
     let ours = SCRIPTS.concat();
     let script =
         format!("/*\n{UPLOT_LICENSE}\n*/\n{UPLOT}\n(() => {{\n\"use strict\";\n{ours}}})();\n");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
+use serde_json::json;
 
 use super::data::packed;
 use super::marks;
@@ -153,13 +154,50 @@ impl<'v, 'a> Charts<'v, 'a> {
         let first = &charts[0];
         let has_table = first.family.manner().has_table;
         let beside = has_table.then(|| table_beside(first, &self.latencies));
-        panel(charts, is_main, &key(charts), &reserved(first, self.view.run), beside)
+        let names = self.view.run.targets.iter().map(|target| &*target.name);
+        panel(charts, is_main, &key(charts), &reserved(first, names), beside)
     }
+}
+
+/// The data that the script draws from, where figures are of no run: each target by its name and its rounds, the charts, and the
+/// labels of the points among which a reader chooses.
+pub(crate) fn drawn_of<'a>(
+    targets: impl Iterator<Item = (&'a str, &'a str)>,
+    charts: &[Chart],
+    points: &[&str],
+) -> String {
+    let look = |(number, (name, rounds)): (usize, (&str, &str))| {
+        json!({
+            "name": name,
+            "colour": number % palette::COLOURS,
+            "mark": palette::mark(number).path(),
+            "dash": palette::dash(number),
+            "rounds": rounds,
+        })
+    };
+    let mut families: Vec<Family> = charts.iter().map(|chart| chart.family).collect();
+    families.dedup();
+    let placed = charts.iter().map(|chart| {
+        let named = chart.facets.iter().find(|facet| facet.name == "point");
+        let at = named.and_then(|named| points.iter().position(|point| *point == named.value));
+        let all = 0..points.len().max(1);
+        let mut placed = json!(chart);
+        placed["points"] = at.map_or_else(|| json!(all.collect::<Vec<_>>()), |at| json!([at]));
+        placed
+    });
+    let all = json!({
+        "targets": targets.enumerate().map(look).collect::<Vec<_>>(),
+        "families": families.iter().map(|family| family.manner()).collect::<Vec<_>>(),
+        "dashes": palette::MODEL_DASHES,
+        "charts": placed.collect::<Vec<_>>(),
+        "latencies": [],
+    });
+    all.to_string()
 }
 
 /// The charts of a family: the first as a placeholder until the script draws it, with what stands beside it; the still
 /// pictures below.
-pub(super) fn panel(
+pub(crate) fn panel(
     charts: &[Chart],
     is_main: bool,
     key: &str,
@@ -285,17 +323,18 @@ fn stills(charts: &[Chart]) -> Markup {
     }
 }
 
-/// The placeholder in the size of the picture, until the script draws it.
-fn reserved(chart: &Chart, run: &Run) -> Markup {
+/// The placeholder in the size of the picture of these targets, until the script draws it.
+pub(crate) fn reserved<'a>(chart: &Chart, targets: impl Iterator<Item = &'a str>) -> Markup {
+    let Manner { has_spans, has_pairs, .. } = *chart.family.manner();
+    let has_rows = has_spans || has_pairs;
     html! {
         @if chart.shape == Shape::Bars {
             @let names: BTreeSet<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
-            @let has_spans = chart.family.manner().has_spans;
             div.bars aria-hidden="true" {
                 @if names.len() > 1 && !has_spans { p.part-names { "…" } }
-                @for target in &run.targets { @for row in 0..if has_spans { names.len() } else { 1 } {
-                    div.bar-row.span[has_spans].first[has_spans && row == 0] {
-                        span.bar-name { @if row == 0 { (target.name) } }
+                @for (number, target) in targets.enumerate() { @for row in 0..rows(chart, number, names.len()) {
+                    div.bar-row.span[has_rows].first[has_rows && row == 0] {
+                        span.bar-name { @if row == 0 { (target) } }
                         svg.bar width="100%" height="22" {} span.bar-text { "…" }
                     }
                 } }
@@ -309,8 +348,15 @@ fn reserved(chart: &Chart, run: &Run) -> Markup {
     }
 }
 
+/// The rows of a target in a picture of bars.
+fn rows(chart: &Chart, target: usize, parts: usize) -> usize {
+    let Manner { has_spans, has_pairs, .. } = *chart.family.manner();
+    let is_absent = chart.absent.iter().any(|absent| absent.target == target);
+    if has_spans || has_pairs && !is_absent { parts } else { 1 }
+}
+
 /// The room of a picture of lines, which is higher where the names beside many lines need it.
-pub(super) fn lines_placeholder(chart: &Chart) -> Markup {
+fn lines_placeholder(chart: &Chart) -> Markup {
     let named: BTreeSet<(Option<usize>, Option<&str>)> = chart
         .series
         .iter()

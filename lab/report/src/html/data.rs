@@ -47,6 +47,26 @@ pub(super) fn section(run: &Run) -> Markup {
     }
 }
 
+/// The section of a page that contains one file in JSON, packed under this name.
+pub(crate) fn of_file(name: &str, json: &str) -> Markup {
+    html! {
+        section #data {
+            h2 { "Data" }
+            p.prose { "This page is made from one file, which the page contains." }
+            ul.downloads { li {
+                a #run-json download=(name) href={ "data:application/gzip;base64," (packed(json)) } { (name) }
+                " all figures, for other programs"
+            } }
+        }
+    }
+}
+
+/// Whether a text is a page of Larder's that contains a file of this name.
+pub(crate) fn is_page(text: &str, name: &str) -> bool {
+    text.contains("<meta name=\"generator\" content=\"larder ")
+        && text.contains(&format!("download=\"{name}\""))
+}
+
 /// The use of the machine in fewer samples, where the run has many.
 fn thinned(run: &Run) -> Option<Vec<Usage>> {
     let most = SAMPLES / run.usage.len().max(1);
@@ -72,7 +92,7 @@ fn coarsened(run: &Run) -> Option<Vec<Cell>> {
 }
 
 /// Text as the page carries it: compressed, then in 64 characters without a meaning in HTML.
-pub(super) fn packed(text: &str) -> String {
+pub(crate) fn packed(text: &str) -> String {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     packer.write_all(text.as_bytes()).expect("memory takes it");
     STANDARD.encode(packer.finish().expect("memory takes it"))

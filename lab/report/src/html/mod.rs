@@ -6,20 +6,19 @@
 
 mod answer;
 mod article;
-mod assets;
-mod charts;
+pub(crate) mod assets;
+pub(crate) mod charts;
 mod checks;
-mod data;
+pub(crate) mod data;
 mod environment;
 mod grid;
 mod head;
 pub(crate) mod index;
-pub(crate) mod info;
 mod marks;
 mod podium;
-mod switches;
+pub(crate) mod switches;
 mod tables;
-mod text;
+pub(crate) mod text;
 mod view;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -29,6 +28,7 @@ use crate::limits::{NOT_SHOWN, not_shown};
 use crate::model::Run;
 use assets::Assets;
 use charts::Charts;
+pub(crate) use data::is_page;
 use view::View;
 
 /// The format `html`.
@@ -78,7 +78,7 @@ fn render(run: &Run) -> String {
 }
 
 /// A page with this title, written by this version of Larder.
-fn page(title: &str, larder: &str, assets: &Assets, body: &Markup) -> String {
+pub(crate) fn page(title: &str, larder: &str, assets: &Assets, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -124,7 +124,7 @@ fn navigation(run: &Run) -> Markup {
 }
 
 /// Links to anchors by their names, and the switch of the colours.
-fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
+pub(crate) fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
             ul { @for (anchor, name) in sections { li { a href={ "#" (anchor) } { (name) } } } }

@@ -25,6 +25,11 @@ pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
         .enumerate()
         .map(|(number, point)| (number.to_string(), view.short_label(point)))
         .collect();
+    row(&legend(view.run), &points, charts)
+}
+
+/// The row: a legend, the operations of the charts, the points by number and label, and the scales.
+pub(crate) fn row(legend: &Markup, points: &[(String, String)], charts: &[Chart]) -> Markup {
     let points: Vec<(&str, &str)> =
         points.iter().map(|(number, label)| (number.as_str(), label.as_str())).collect();
     let operations: Vec<(&str, &str)> =
@@ -32,7 +37,7 @@ pub(super) fn of_all(view: &View<'_>, charts: &[Chart]) -> Markup {
     let has_scales = charts.iter().any(|chart| chart.y.scales.len() > 1);
     html! {
         div.controls.live role="group" aria-label="All charts" {
-            (legend(view.run))
+            (legend)
             div.switches {
                 @if operations.len() > 1 { (choice("all", "operation", &operations)) }
                 @if points.len() > 1 { (choice("all", "point", &points)) }
@@ -73,14 +78,30 @@ fn legend(run: &Run) -> Markup {
                         (marks::of_target(Some(number))) span.name { (target.name) }
                     }
                     small { "did not run" }
-                } } @else { span.entry {
-                    button.toggle type="button" aria-pressed="true" data-target=(number) {
-                        (marks::of_target(Some(number))) span.name { (target.name) }
-                    }
-                    button.only type="button" data-only=(number) aria-label={ "only " (target.name) } { "only" }
-                } }
+                } } @else { (toggle(number, &target.name)) }
             }
             button.everything type="button" aria-disabled="true" { "all" }
+        }
+    }
+}
+
+/// Buttons that show and hide each of these targets.
+pub(crate) fn toggles<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Markup {
+    html! {
+        div.legend role="group" aria-label=(label) {
+            @for (number, name) in names.enumerate() { (toggle(number, name)) }
+            button.everything type="button" aria-disabled="true" { "all" }
+        }
+    }
+}
+
+fn toggle(number: usize, name: &str) -> Markup {
+    html! {
+        span.entry {
+            button.toggle type="button" aria-pressed="true" data-target=(number) {
+                (marks::of_target(Some(number))) span.name { (name) }
+            }
+            button.only type="button" data-only=(number) aria-label={ "only " (name) } { "only" }
         }
     }
 }
@@ -114,7 +135,7 @@ pub(super) fn of_family(charts: &[Chart]) -> Markup {
 }
 
 /// The values of a facet in a family, in their original order.
-fn values<'a>(charts: &'a [Chart], name: &str) -> Vec<&'a str> {
+pub(crate) fn values<'a>(charts: &'a [Chart], name: &str) -> Vec<&'a str> {
     let mut seen = BTreeSet::new();
     let facets = charts.iter().flat_map(|chart| &chart.facets).filter(|facet| facet.name == name);
     facets.map(|facet| facet.value.as_str()).filter(|value| seen.insert(*value)).collect()

@@ -42,7 +42,7 @@ pub(super) fn with_names(run: &Run, text: &str, set_off: impl Fn(&str) -> Markup
 }
 
 /// The text with each interval, each number with its unit and each probability on one line.
-pub(super) fn unbroken(text: &str) -> Markup {
+pub(crate) fn unbroken(text: &str) -> Markup {
     let words: Vec<&str> = text.split(' ').collect();
     let mut at = 0;
     let mut pieces: Vec<(bool, String)> = Vec::new();

@@ -3,9 +3,9 @@
 use super::conclusions::in_words;
 use super::{Conclusion, by_verdict};
 use crate::article::{by_caption, row};
+use crate::document::{escaped, pipes};
 use crate::figures::{count, ratio, seconds};
 use crate::header::{machine, to_the_second};
-use crate::markdown::{escaped, pipes};
 use crate::model::{Article, ArticleFigure, Measure, Run};
 use crate::text::capital;
 

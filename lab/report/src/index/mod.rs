@@ -4,12 +4,12 @@
 
 mod conclusions;
 mod digest;
-mod markdown;
-mod table;
+mod document;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::document::Reader;
 use crate::figures::{agreeing, count, list, seconds};
 use crate::format::Format;
 use crate::html;
@@ -19,15 +19,15 @@ use crate::style::Style;
 use conclusions::statements;
 pub(crate) use conclusions::{Conclusion, all_conclusions};
 pub use digest::digest;
-pub(crate) use table::time;
+pub(crate) use document::time;
 
 /// Makes the text of a set.
 type Render = fn(&Index, Style) -> String;
 
 /// The formats that a set has, in the order of the documentation.
 const FORMATS: [(Format, Render); 4] = [
-    (Format::TABLE, table::render),
-    (Format::MARKDOWN, |index, _| markdown::render(index)),
+    (Format::TABLE, |index, style| document::document(index, Reader::Terminal).to_terminal(style)),
+    (Format::MARKDOWN, |index, _| document::document(index, Reader::Markdown).to_markdown(1)),
     (Format::HTML, |index, _| html::index::render(index)),
     (Format::JSON, |index, _| index.to_json()),
 ];

@@ -2,15 +2,15 @@
 
 mod actions;
 pub(crate) mod amounts;
-pub(crate) mod assumed;
-pub(crate) mod facts;
-mod markdown;
-pub(crate) mod sentences;
-mod table;
+mod assumed;
+mod document;
+mod facts;
+mod sentences;
 pub(crate) mod tables;
 
+use crate::document::Reader;
 use crate::format::Format;
-use crate::html;
+use crate::html::is_page;
 use crate::json::pretty;
 use crate::model::TraceInfo;
 use crate::style::Style;
@@ -20,9 +20,9 @@ type Render = fn(&TraceInfo, Style) -> String;
 
 /// The formats, in the order of the documentation.
 const FORMATS: [(Format, Render); 4] = [
-    (Format::TABLE, table::render),
-    (Format::MARKDOWN, |info, _| markdown::render(info)),
-    (Format::HTML, |info, _| html::info::render(info)),
+    (Format::TABLE, |info, style| document::document(info, Reader::Terminal).to_terminal(style)),
+    (Format::MARKDOWN, |info, _| document::document(info, Reader::Markdown).to_markdown(2)),
+    (Format::HTML, |info, _| document::document(info, Reader::Page).to_page()),
     (Format::JSON, |info, _| pretty(info)),
 ];
 
@@ -35,4 +35,9 @@ pub fn render_info(info: &TraceInfo, format: Format, style: Style) -> Option<Str
 /// The formats that what is known of a trace has.
 pub fn info_formats() -> impl Iterator<Item = Format> {
     FORMATS.iter().map(|(format, _)| *format)
+}
+
+/// Whether a text is a page of what a trace tells.
+pub fn is_info_page(text: &str) -> bool {
+    is_page(text, document::DATA)
 }

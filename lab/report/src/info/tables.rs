@@ -2,35 +2,25 @@
 
 use super::actions::names;
 use super::amounts::{amount, amount_of, bytes_of, capacity, float, points};
+use crate::document::{Column, Meaning, Row, Table, Text};
 use crate::figures::{nanoseconds, percent, seconds, significant};
 use crate::model::{
     CacheCurve, CurvePolicy, Distribution, DistributionOf, Estimate, HitRatioAt, MeasuredIn,
     OperationCount, TraceInfo,
 };
 
-/// A table of texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A table, and what belongs to it.
+#[derive(Debug)]
 pub(crate) struct InfoTable {
     /// Its name on a page.
     pub(crate) id: &'static str,
-    pub(crate) caption: String,
-    /// The head of the names, then those of the columns.
-    pub(crate) heads: Vec<String>,
-    /// A name and a text for each column.
-    pub(crate) rows: Vec<(String, Vec<String>)>,
+    pub(crate) table: Table,
     /// The meaning of its columns; empty where they say enough.
     pub(crate) note: &'static str,
 }
 
 /// The head of a column of words.
-pub(crate) const ANSWERS: &str = "answers";
-
-impl InfoTable {
-    /// Whether it has one column of texts, which may be long.
-    pub(crate) fn is_list(&self) -> bool {
-        self.heads.len() == 2
-    }
-}
+const ANSWERS: &str = "answers";
 
 /// The quantiles in the table of distributions.
 const QUANTILES: [(f64, &str); 7] = [
@@ -47,7 +37,7 @@ const QUANTILES: [(f64, &str); 7] = [
 const RATIOS_MEAN: &str = "The share of the reads that hit. ± is the largest half of a 95 % interval in the row, in points.";
 
 /// All tables, in the order of reports.
-pub(crate) fn tables(info: &TraceInfo) -> Vec<InfoTable> {
+pub(super) fn tables(info: &TraceInfo) -> Vec<InfoTable> {
     let curves = [MeasuredIn::Bytes, MeasuredIn::Entries];
     let curves = curves.into_iter().filter_map(|measure| info.curve(measure));
     let mut tables: Vec<InfoTable> = curves.map(|curve| ratios(info, curve)).collect();
@@ -60,18 +50,49 @@ pub(crate) fn tables(info: &TraceInfo) -> Vec<InfoTable> {
     tables
 }
 
-fn table(id: &'static str, caption: &str, heads: &[&str]) -> InfoTable {
-    InfoTable {
-        id,
+fn table(id: &'static str, caption: &str, heads: &[impl AsRef<str>]) -> InfoTable {
+    let (names, columns) =
+        heads.split_first().map_or(("", heads), |(it, rest)| (it.as_ref(), rest));
+    // One column has texts, which may be long.
+    let is_list = columns.len() == 1;
+    let column = |head: &str| Column {
+        importance: importance(head),
+        words: is_list || head == ANSWERS,
+        ..Column::of_figures(head)
+    };
+    let table = Table {
         caption: caption.to_owned(),
-        heads: heads.iter().map(|head| (*head).to_owned()).collect(),
-        rows: Vec::new(),
-        note: "",
+        names: Text::from(names).means(Meaning::Faint),
+        columns: columns.iter().map(|head| column(head.as_ref())).collect(),
+        tells_hidden: true,
+        ..Table::default()
+    };
+    InfoTable { id, table, note: "" }
+}
+
+/// How much a reader needs a column; the least needed goes first where there is no room.
+fn importance(head: &str) -> u8 {
+    match head {
+        ANSWERS => 5,
+        "of all" => 10,
+        "FIFO" | "p25" | "p99.9" | "min" => 20,
+        "number" => 30,
+        "SIEVE" => 40,
+        "p10" | "p95" => 50,
+        _ => 100,
+    }
+}
+
+impl InfoTable {
+    fn push(&mut self, name: impl Into<String>, texts: Vec<String>) {
+        let name = Text::from(name.into()).means(Meaning::Main);
+        let cells = texts.into_iter().map(Text::from).collect();
+        self.table.rows.push(Row { name, cells, ..Row::default() });
     }
 }
 
 /// The hit ratios at each capacity.
-pub(crate) fn ratios(info: &TraceInfo, curve: &CacheCurve) -> InfoTable {
+pub(super) fn ratios(info: &TraceInfo, curve: &CacheCurve) -> InfoTable {
     let (id, unit, all) = match curve.measure {
         MeasuredIn::Bytes => ("ratios-bytes", "bytes", info.bytes.map(|bytes| bytes.value)),
         MeasuredIn::Entries => ("ratios-entries", "entries", Some(info.keys.value)),
@@ -92,7 +113,7 @@ pub(crate) fn ratios(info: &TraceInfo, curve: &CacheCurve) -> InfoTable {
         if has_errors {
             texts.push(half_width(at).map_or_else(String::new, points));
         }
-        ratios.rows.push((capacity(curve.measure, at.capacity), texts));
+        ratios.push(capacity(curve.measure, at.capacity), texts);
     }
     ratios.note = if has_errors { RATIOS_MEAN } else { "" };
     ratios
@@ -110,28 +131,27 @@ fn half_width(at: &HitRatioAt) -> Option<f64> {
 }
 
 /// The operations and their answers.
-pub(crate) fn operations(info: &TraceInfo) -> Option<InfoTable> {
-    let mut operations =
-        table("operations", "Operations", &["operation", "number", "share", ANSWERS]);
+pub(super) fn operations(info: &TraceInfo) -> Option<InfoTable> {
     let answers = |operation: &OperationCount| {
         let share = |count: u64| percent(float(count) / float(operation.count.max(1)));
         let said = operation.results.iter().map(|it| format!("{} {}", it.result, share(it.count)));
         said.collect::<Vec<_>>().join(", ")
     };
+    let has_answers = info.operations.iter().any(|operation| !operation.results.is_empty());
+    let heads = ["operation", "number", "share", ANSWERS];
+    let heads = if has_answers { &heads[..] } else { &heads[..3] };
+    let mut operations = table("operations", "Operations", heads);
     for operation in &info.operations {
         let share = percent(float(operation.count) / float(info.rows.max(1)));
-        let texts = vec![amount_of(operation.count), share, answers(operation)];
-        operations.rows.push((operation.operation.clone(), texts));
+        let mut texts = vec![amount_of(operation.count), share];
+        texts.extend(has_answers.then(|| answers(operation)));
+        operations.push(&*operation.operation, texts);
     }
-    if info.operations.iter().all(|operation| operation.results.is_empty()) {
-        operations.heads.pop();
-        operations.rows.iter_mut().for_each(|(_, texts)| drop(texts.pop()));
-    }
-    (!operations.rows.is_empty()).then_some(operations)
+    (!info.operations.is_empty()).then_some(operations)
 }
 
 /// Sizes, TTLs and latencies.
-pub(crate) fn distributions(info: &TraceInfo) -> Option<InfoTable> {
+pub(super) fn distributions(info: &TraceInfo) -> Option<InfoTable> {
     let mut heads = vec!["of", "number", "mean"];
     heads.extend(QUANTILES.map(|(_, name)| name));
     let mut all = table("distributions", "Sizes, TTLs and latencies", &heads);
@@ -139,9 +159,9 @@ pub(crate) fn distributions(info: &TraceInfo) -> Option<InfoTable> {
         let mut texts =
             vec![amount_of(distribution.count), figure(distribution.of, distribution.mean)];
         texts.extend(QUANTILES.map(|(quantile, _)| at(distribution, quantile)));
-        all.rows.push((name(distribution.of).to_owned(), texts));
+        all.push(name(distribution.of), texts);
     }
-    (!all.rows.is_empty()).then_some(all)
+    (!info.distributions.is_empty()).then_some(all)
 }
 
 /// The name of what was counted.
@@ -167,7 +187,7 @@ fn figure(of: DistributionOf, value: f64) -> String {
 }
 
 /// Why reads miss in every cache.
-pub(crate) fn misses(info: &TraceInfo) -> Option<InfoTable> {
+pub(super) fn misses(info: &TraceInfo) -> Option<InfoTable> {
     let limit = info.limit.as_ref()?;
     let mut all =
         table("misses", "Reads that miss in every cache that begins empty", &["", "share"]);
@@ -179,26 +199,27 @@ pub(crate) fn misses(info: &TraceInfo) -> Option<InfoTable> {
         (limit.before, "hit in the recording, by entries from before it"),
     ];
     let known = causes.into_iter().filter_map(|(share, why)| Some((why, share?)));
-    all.rows = known.map(|(why, share)| (why.to_owned(), vec![percent(share)])).collect();
+    known.for_each(|(why, share)| all.push(why, vec![percent(share)]));
     Some(all)
 }
 
 /// The most read keys.
-pub(crate) fn hottest(info: &TraceInfo) -> Option<InfoTable> {
+pub(super) fn hottest(info: &TraceInfo) -> Option<InfoTable> {
     let hottest = info.hottest.as_ref()?;
     let mut all = table("hottest", "Most read keys", &["key", "of the reads"]);
     for (key, name) in hottest.keys.iter().zip(names(hottest)) {
-        all.rows.push((name, vec![percent(key.reads)]));
+        all.push(name, vec![percent(key.reads)]);
     }
     if hottest.error > 0.0 {
         let error = percent(hottest.error);
-        all.caption = format!("Most read keys; shares may be larger by up to {error} of the reads");
+        all.table.caption =
+            format!("Most read keys; shares may be larger by up to {error} of the reads");
     }
     Some(all)
 }
 
 /// The spread of the reads over the keys.
-pub(crate) fn popularity(info: &TraceInfo) -> Option<InfoTable> {
+pub(super) fn popularity(info: &TraceInfo) -> Option<InfoTable> {
     let popularity = info.popularity.as_ref()?;
     let mut all = table("popularity", "Popularity of the keys", &["", "figure"]);
     let share = |it: &Estimate| match it.ci95 {
@@ -207,7 +228,7 @@ pub(crate) fn popularity(info: &TraceInfo) -> Option<InfoTable> {
     };
     for (keys, reads) in &popularity.top {
         let name = format!("reads of the {} most read keys", percent(*keys));
-        all.rows.push((name, vec![percent(*reads)]));
+        all.push(name, vec![percent(*reads)]);
     }
     if let Some(zipf) = &popularity.zipf {
         let [exponent, fit] = [
@@ -226,31 +247,30 @@ pub(crate) fn popularity(info: &TraceInfo) -> Option<InfoTable> {
                 }
             },
         ];
-        all.rows.push(("exponent of a Zipf law".to_owned(), vec![exponent]));
-        all.rows.push(("it was fitted to".to_owned(), vec![fit]));
+        all.push("exponent of a Zipf law", vec![exponent]);
+        all.push("it was fitted to", vec![fit]);
         let distance = format!("{} of these keys at most", percent(zipf.distance));
-        all.rows.push(("it is off by (Kolmogorov-Smirnov)".to_owned(), vec![distance]));
+        all.push("it is off by (Kolmogorov-Smirnov)", vec![distance]);
         if let Some(r_squared) = zipf.r_squared {
             let text = format!(
                 "{r_squared:.3}, which says little: nearly every falling line has a high one"
             );
-            all.rows.push(("R² of the logarithms".to_owned(), vec![text]));
+            all.push("R² of the logarithms", vec![text]);
         }
     }
-    all.rows.push(("keys read once only".to_owned(), vec![share(&popularity.read_once)]));
-    all.rows.push(("reads of such keys".to_owned(), vec![percent(popularity.reads_of_once)]));
+    all.push("keys read once only", vec![share(&popularity.read_once)]);
+    all.push("reads of such keys", vec![percent(popularity.reads_of_once)]);
     if let Some(bytes) = popularity.bytes_of_once {
-        all.rows.push(("bytes of their entries, of all".to_owned(), vec![percent(bytes)]));
+        all.push("bytes of their entries, of all", vec![percent(bytes)]);
     }
     if popularity.never_read.value > 0.0 {
-        all.rows
-            .push(("keys written but never read".to_owned(), vec![share(&popularity.never_read)]));
+        all.push("keys written but never read", vec![share(&popularity.never_read)]);
     }
     Some(all)
 }
 
 /// The reuse distances.
-pub(crate) fn reuse(info: &TraceInfo) -> Option<InfoTable> {
+pub(super) fn reuse(info: &TraceInfo) -> Option<InfoTable> {
     let reuse = info.reuse.as_ref()?;
     let shown = |quantile: &f64| [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99].contains(quantile);
     let of = |list: &[(f64, f64)], text: fn(f64) -> String| -> Vec<String> {
@@ -260,11 +280,10 @@ pub(crate) fn reuse(info: &TraceInfo) -> Option<InfoTable> {
     let mut heads = vec!["of".to_owned()];
     let quantiles = reuse.keys.iter().map(|(quantile, _)| *quantile).filter(|it| shown(it));
     heads.extend(quantiles.map(|quantile| format!("p{}", quantile * 100.0)));
-    let mut all = table("reuse", "What is used between two uses of a key", &[]);
-    all.heads = heads;
-    all.rows.push(("different keys".to_owned(), of(&reuse.keys, |it| amount(it.round()))));
+    let mut all = table("reuse", "What is used between two uses of a key", &heads);
+    all.push("different keys", of(&reuse.keys, |it| amount(it.round())));
     if !reuse.bytes.is_empty() {
-        all.rows.push(("bytes of these entries".to_owned(), of(&reuse.bytes, bytes_of)));
+        all.push("bytes of these entries", of(&reuse.bytes, bytes_of));
     }
     all.note = "Of the reads whose key was used before. An LRU needs this capacity to hit them.";
     Some(all)

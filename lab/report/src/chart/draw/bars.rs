@@ -85,11 +85,11 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
     frame::across(canvas, &plot, &ticks, &chart.y.label)
 }
 
-/// The rows from top to bottom: one for each target, or one for each span.
+/// The rows from top to bottom: one for each target, or one for each span and each of a pair.
 fn lines(chart: &Chart) -> Vec<BarRow<'_>> {
     let of_target = |target: &usize| -> Vec<BarRow<'_>> {
         let (target, pieces) = (*target, pieces(chart, *target));
-        if !chart.family.manner().has_spans || pieces.is_empty() {
+        if !chart.family.manner().has_rows() || pieces.is_empty() {
             return vec![BarRow { target, pieces, is_first: true }];
         }
         let each = pieces.into_iter().enumerate();
@@ -192,9 +192,10 @@ fn dot(
             figure_with(chart.y.unit, piece.figure, piece.ci95)
         };
         canvas.begin(&format!("{}: {text}", chart.x.categories[target]));
-        whisker(canvas, piece, y, Paint::Colour(target), place);
+        let colour = piece.series.colour.unwrap_or(target);
+        whisker(canvas, piece, y, Paint::Colour(colour), place);
         let hollow = piece.series.withheld.is_some();
-        canvas.mark(mark(target), (place(piece.figure), y), target, hollow);
+        canvas.mark(mark(target), (place(piece.figure), y), colour, hollow);
         canvas.end();
     }
 }

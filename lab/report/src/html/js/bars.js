@@ -19,7 +19,10 @@ const rowText = (chart, { parts, several, absent }) => {
   return [figures.join(" + "), ...lacking].filter(Boolean).join("; ");
 };
 
-/** The parts of the bar of each target that is shown, in the order of the chart; of spans, a row for each. */
+/** Whether each part of a bar has its own row. */
+const hasRows = ({ manner }) => manner.has_spans || manner.has_pairs === true;
+
+/** The parts of the bar of each target that is shown, in the order of the chart; of spans and of pairs, a row for each. */
 const rowsOf = (chart, isShown) => {
   const several = partsOf(chart).size > 1;
   return chart.order.filter(isShown).flatMap((target) => {
@@ -32,7 +35,7 @@ const rowsOf = (chart, isShown) => {
     const absent = chart.absent.filter((one) => one.target === target);
     const total = parts.reduce((sum, part) => sum + part.value, 0);
     const row = { target, name: chart.x.categories[target], parts, absent, total, several, first: true };
-    if (!chart.manner.has_spans || !parts.length) return [row];
+    if (!hasRows(chart) || !parts.length) return [row];
     return parts.map((part, index) => ({ ...row, parts: [part], total: part.value, first: index === 0 }));
   });
 };
@@ -79,6 +82,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
   const values = rows.flatMap((row) => [row.total, ...row.parts.flatMap((part) => [part.low ?? part.value, part.high ?? part.value])]);
   const isLog = scales.y === "log";
   const isSpan = chart.manner.has_spans;
+  const isSplit = hasRows(chart);
   const axis = axisOf(chart.y, scales.y, values.filter((value) => value > 0 || !isLog), Math.max(160, plot.clientWidth - 330), { horizontal: true, fromZero: true });
   const share = (tick) => ((axis.to(tick) - axis.range[0]) / (axis.range[1] - axis.range[0])) * 100;
   const made = rows.map((row) => {
@@ -88,7 +92,7 @@ const drawBars = (plot, chart, looks, isShown, scales, tooltip) => {
     const text = rowText(chart, row);
     return {
       row, text, withheld,
-      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}${isSpan ? " span" : ""}${isSpan && row.first ? " first" : ""}`, "data-target": row.target },
+      line: element("div", { class: `bar-row${row.parts.length ? "" : " none"}${isSplit ? " span" : ""}${isSplit && row.first ? " first" : ""}`, "data-target": row.target },
         element("span", { class: "bar-name" }, ...(row.first ? [markOf(look), " ", row.name] : [])),
         row.parts.length ? barSvg(row, look, axis, isLog, isSpan) : element("span", { class: "why" }, text),
         row.parts.length ? element("span", { class: `bar-text${aside ? ` ${aside.unlike ? "unlike" : "withheld"}` : ""}` }, text) : ""),
