@@ -7,9 +7,10 @@ use anyhow::bail;
 use clap::Args;
 use larder_analysis::{DiffOf, MatchBy, diff};
 use larder_report::{
-    Change, ChangeVerdict, Diff, DiffCell, Format, diff_formats, label, render_diff,
+    Change, ChangeVerdict, Diff, DiffCell, Format, diff_formats, is_diff_page, label, render_diff,
 };
 
+use super::page;
 use super::report::read;
 use crate::exit::{Exit, Usage};
 use crate::terminal;
@@ -34,9 +35,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     by_name: bool,
 
-    /// The format to print: table, markdown, json, csv
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
+    /// The format to print: table, markdown, html, json, csv [default: table, or nothing where a page is written]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+
+    /// Write a page with charts of before and after to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 
     /// Exit with 4 where a rate is surely lower: `slower`, or `slower:5%` for 5 % and more
     #[arg(long, value_name = "CHANGE")]
@@ -46,6 +51,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   larder diff before after
+  larder diff before after --html changes.html
   larder diff larder-results/2026-11-21T20-41-07-quick larder-results/2026-11-22T20-41-07-quick --format markdown
   larder diff before after --mixed --fail-on slower:5%";
 
@@ -83,6 +89,11 @@ impl FailOn {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let printed = arguments.format.or_else(|| arguments.html.is_none().then_some(Format::TABLE));
+    printed.map_or(Ok(()), refuse_other_formats)?;
+    if let Some(path) = &arguments.html {
+        page::refuse_other_file(path, "diff", is_diff_page)?;
+    }
     let (old, new) = (read(&arguments.old)?.run, read(&arguments.new)?.run);
     let paths = [&arguments.old, &arguments.new].map(|path| shown(path));
     let by = if arguments.by_name { MatchBy::Name } else { MatchBy::Url };
@@ -95,13 +106,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             paths[0], paths[1]
         )));
     }
-    let Some(text) = render_diff(&found, arguments.format, terminal::style()) else {
-        let known: Vec<_> = diff_formats().map(Format::as_str).collect();
-        let format = arguments.format;
-        bail!(Usage(format!("--format {format}: a difference has {}", known.join(", "))));
-    };
-    super::print(text.as_bytes())?;
+    let text = |format: Format| render_diff(&found, format, terminal::style()).unwrap_or_default();
+    if let Some(path) = &arguments.html {
+        page::write(path, &text(Format::HTML))?;
+    }
+    if let Some(format) = printed {
+        super::print(text(format).as_bytes())?;
+    }
     Ok(arguments.fail_on.map_or(Exit::Done, |fail_on| judge(&found, fail_on)))
+}
+
+fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
+    if diff_formats().any(|known| known == format) {
+        return Ok(());
+    }
+    let known: Vec<_> = diff_formats().map(Format::as_str).collect();
+    bail!(Usage(format!("--format {format}: a difference has {}", known.join(", "))));
 }
 
 /// Reports every failing change, and every cell that may hide one, a line each.

@@ -10,6 +10,7 @@ pub(crate) mod entry;
 pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+mod page;
 pub(crate) mod record;
 pub(crate) mod report;
 mod results_folder;

@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     (NOTHING, "a_rate_that_fell_is_told_and_can_be_made_an_exit_code", slower),
     (NOTHING, "results_of_two_machines_are_refused_until_told_to", mixed),
     (NOTHING, "runs_that_cannot_be_compared_are_refused_in_one_line", refused),
+    (NOTHING, "a_page_of_the_changes_is_written_and_replaces_no_other_file", page),
 ];
 
 /// A scene with a small result in `out`.
@@ -101,6 +102,27 @@ fn refused() {
     scene.larder(&["diff", "out", "other", "--by-name"]).ends_with(0);
     scene.larder(&["diff", "out", "nowhere"]).ends_with(2).complains(&["nothing at nowhere"]);
     scene.larder(&["diff", "out"]).ends_with(2).complains(&["<NEW>"]);
-    let answer = scene.larder(&["diff", "out", "out", "--format", "html"]);
-    answer.ends_with(2).complains(&["--format html: a difference has table, markdown, json, csv"]);
+    let answer = scene.larder(&["diff", "out", "out", "--format", "matrix"]);
+    let known = "--format matrix: a difference has table, markdown, html, json, csv";
+    answer.ends_with(2).complains(&[known]);
+}
+
+fn page() {
+    let scene = compared();
+    let answer = scene.larder(&["diff", "out", "out", "--html", "changes.html"]);
+    answer.ends_with(0);
+    assert_eq!(answer.out, "");
+    assert_contains(&answer.err, &["larder: the page is changes.html"]);
+    let page = fs::read_to_string(scene.path("changes.html")).unwrap();
+    assert_contains(&page, &["What changed from out to out", "diff.json.gz"]);
+    // The existing page is replaced, and printed where a format is named.
+    let all = ["diff", "out", "out", "--html", "changes.html", "--format", "html"];
+    assert_eq!(scene.larder(&all).ends_with(0).out, page);
+    let is_other = "exists, and is no page of `larder diff`; name another file";
+    for other in ["out/run.json", "out/report.html", "out"] {
+        let before = fs::read(scene.path(other)).ok();
+        let answer = scene.larder(&["diff", "out", "out", "--html", other]);
+        answer.ends_with(2).complains(&[is_other]);
+        assert_eq!(fs::read(scene.path(other)).ok(), before, "{other}");
+    }
 }

@@ -55,7 +55,7 @@ pub use chart::{
 };
 pub use content::{Above, beats_itself, held_above, held_below, keeps_to_capacity};
 pub use csv::{samples_csv, usage_csv};
-pub use diff::{diff_formats, render_diff};
+pub use diff::{diff_formats, is_diff_page, render_diff};
 pub use error::Error;
 pub use findings::{RuleFindings, findings, tally};
 pub use format::{Format, render};

@@ -15,7 +15,7 @@ use larder_workload::trace::{TraceSource, read_rows};
 
 use super::super::report::Charts;
 use super::super::results_folder::tell_replaced;
-use super::super::{atomic_file, print};
+use super::super::{atomic_file, page, print};
 use super::{Beginning, refuse_trace};
 use crate::exit::{Exit, Usage};
 use crate::terminal;
@@ -140,7 +140,7 @@ pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
         write_all(folder, &info)?;
     }
     if let Some(path) = &arguments.html {
-        write(path, &text(Format::HTML))?;
+        page::write(path, &text(Format::HTML))?;
     }
     if let Some(folder) = &arguments.export_svg {
         Charts::of_trace(&info).export_svg(folder)?;
@@ -166,9 +166,9 @@ impl<'a> Places<'a> {
     /// Refuses places that hold the trace, or files of other origin, and makes the folders that are missing.
     fn check(arguments: &'a Info, content: Option<String>) -> anyhow::Result<Self> {
         let Info { file, output, html, export_svg, export_png, .. } = arguments;
-        if let Some(page) = html {
-            refuse_trace(file, page, &format!("--html {}:", page.display()))?;
-            refuse_other_file(page)?;
+        if let Some(path) = html {
+            refuse_trace(file, path, &format!("--html {}:", path.display()))?;
+            page::refuse_other_file(path, "trace info", is_info_page)?;
         }
         for name in output.iter().flat_map(|folder| TRACE_INFO.map(|name| folder.join(name))) {
             refuse_trace(file, &name, &format!("-o {}:", name.display()))?;
@@ -203,26 +203,6 @@ fn claim(arguments: &Info, content: Option<String>) -> anyhow::Result<Option<Cla
     let claimed = larder_bench::claim_info(folder, &trace, *overwrite)?;
     tell_replaced(folder, &claimed);
     Ok(Some(claimed))
-}
-
-/// Refuses to write the page over a file that is no such page.
-fn refuse_other_file(page: &Path) -> anyhow::Result<()> {
-    let shown = page.display();
-    let is_page = match std::fs::metadata(page) {
-        Err(_) => return Ok(()),
-        // What is no file may have no end.
-        Ok(found) => {
-            found.is_file()
-                && std::fs::read(page)
-                    .is_ok_and(|bytes| is_info_page(&String::from_utf8_lossy(&bytes)))
-        }
-    };
-    if !is_page {
-        bail!(Usage(format!(
-            "--html {shown}: exists, and is no page of `larder trace info`; name another file"
-        )));
-    }
-    Ok(())
 }
 
 fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
@@ -274,12 +254,6 @@ fn write_all(folder: &Path, info: &TraceInfo) -> anyhow::Result<()> {
         atomic_file::write(&folder.join(name), |out| Ok(out.write_all(text.as_bytes())?))?;
     }
     anstream::eprintln!("larder: {} has what the trace tells", folder.display());
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    atomic_file::write(path, |out| Ok(out.write_all(text.as_bytes())?))?;
-    anstream::eprintln!("larder: the page is {}", path.display());
     Ok(())
 }
 

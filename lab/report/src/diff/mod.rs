@@ -10,6 +10,7 @@ pub(crate) use document::caption;
 
 use crate::document::Reader;
 use crate::format::Format;
+use crate::html::is_page;
 use crate::json::pretty;
 use crate::model::Diff;
 use crate::style::Style;
@@ -18,9 +19,10 @@ use crate::style::Style;
 type Render = fn(&Diff, Style) -> String;
 
 /// The formats that a difference has, in the order of the documentation.
-const FORMATS: [(Format, Render); 4] = [
+const FORMATS: [(Format, Render); 5] = [
     (Format::TABLE, |diff, style| document::document(diff, Reader::Terminal).to_terminal(style)),
     (Format::MARKDOWN, |diff, _| document::document(diff, Reader::Markdown).to_markdown(2)),
+    (Format::HTML, |diff, _| document::document(diff, Reader::Page).to_page()),
     (Format::JSON, |diff, _| pretty(diff)),
     (Format::CSV, |diff, _| csv::render(diff)),
 ];
@@ -29,6 +31,11 @@ const FORMATS: [(Format, Render); 4] = [
 pub fn render_diff(diff: &Diff, format: Format, style: Style) -> Option<String> {
     let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
     Some(render(diff, style))
+}
+
+/// Whether a text is the page of a difference.
+pub fn is_diff_page(text: &str) -> bool {
+    is_page(text, document::DATA)
 }
 
 /// The formats that a difference has.

@@ -6,6 +6,7 @@
 
 mod charts;
 mod chromium;
+mod diff;
 mod driver;
 mod index;
 mod info;
@@ -39,6 +40,7 @@ const CASES: &[&[Case]] = &[
     largest::CASES,
     index::CASES,
     info::CASES,
+    diff::CASES,
 ];
 
 /// The runs whose looks every change tries: together they have each part of a report.

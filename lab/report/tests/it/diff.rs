@@ -2,77 +2,13 @@
 
 use insta::assert_snapshot;
 use larder_report::{
-    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Differing, Format,
-    NotCompared, Operation, Style, diff_formats, render_diff,
+    Chart, Diff, Family, Format, Ground, Series, Style, diff_charts, diff_formats, is_diff_page,
+    is_info_page, render_diff, svg,
 };
 
-use super::small::{PLAIN, size};
-
-fn cell(name: &str, operation: Operation, bytes: u64) -> DiffCell {
-    DiffCell { target: name.into(), name: name.into(), point: size(bytes), operation }
-}
-
-fn figure(value: f64) -> DiffFigure {
-    DiffFigure { value, ci95: Some([value * 0.98, value * 1.03]), rounds: 10 }
-}
-
-fn change(cell: DiffCell, measure: DiffMeasure, old: f64, new: f64) -> Change {
-    let ratio = new / old;
-    let more = measure.rises_for_the_better();
-    let verdict = match ratio {
-        ratio if (ratio - 1.0).abs() < 0.05 => ChangeVerdict::Indistinguishable,
-        ratio if (ratio > 1.0) == more => ChangeVerdict::Better,
-        _ => ChangeVerdict::Worse,
-    };
-    Change {
-        cell,
-        measure,
-        old: figure(old),
-        new: figure(new),
-        ratio: Some(ratio),
-        ci95: Some([ratio * 0.97, ratio * 1.04]),
-        p: if verdict == ChangeVerdict::Indistinguishable { 0.62 } else { 0.0004 },
-        verdict,
-    }
-}
-
-/// Two targets at two sizes: one became slower at the larger size, the other hits less.
-fn difference() -> Diff {
-    let side = |path: &str| DiffSide {
-        path: path.into(),
-        larder: "0.1.0".into(),
-        scenario: "quick".into(),
-        seed: 1,
-        started: "2026-11-21T20:41:07.25Z".into(),
-        interrupted: path == "after",
-    };
-    let get = |name: &str, bytes| cell(name, Operation::Get, bytes);
-    let mut hits = change(get("moka:", 4096), DiffMeasure::HitRatio, 0.98, 0.91);
-    (hits.ci95, hits.old.ci95, hits.new.ci95) = (None, None, None);
-    Diff {
-        old: side("before"),
-        new: side("after"),
-        common: [("machine", "a machine"), ("keys", "1000"), ("threads", "1")]
-            .map(|(name, value)| (name.into(), value.into()))
-            .into(),
-        mixed: vec![Differing { name: "kernel".into(), old: "6.1".into(), new: "6.2".into() }],
-        changes: vec![
-            change(get("moka:", 1024), DiffMeasure::OpsPerS, 640e3, 651e3),
-            change(get("memcached:", 1024), DiffMeasure::OpsPerS, 112e3, 132e3),
-            change(get("moka:", 4096), DiffMeasure::OpsPerS, 600e3, 120e3),
-            change(get("moka:", 4096), DiffMeasure::P99Ns, 8870.0, 44_000.0),
-            hits,
-        ],
-        not_compared: vec![NotCompared {
-            cell: get("file:", 1024),
-            reason: "no figures in new: lost in the first round".into(),
-            may_be_worse: true,
-        }],
-        only_old: (0..9).map(|n| get(&format!("old {n}"), 1024)).collect(),
-        only_new: vec![get("new:", 1024), get("new:", 4096)],
-        notes: vec!["the seeds are 1 and 2, and each draws its own keys".into()],
-    }
-}
+use super::html::{assert_closed, attributes, text_of};
+use super::made_up::diffs::{difference, hostile_difference, one_cell};
+use super::small::{PLAIN, assert_lines};
 
 fn render(format: Format, style: Style) -> String {
     render_diff(&difference(), format, style).expect("a difference has this format")
@@ -98,7 +34,7 @@ fn a_difference_as_it_is() {
 #[test]
 fn a_difference_has_some_formats_and_no_others() {
     let known: Vec<&str> = diff_formats().map(Format::as_str).collect();
-    assert_eq!(known, ["table", "markdown", "json", "csv"]);
+    assert_eq!(known, ["table", "markdown", "html", "json", "csv"]);
     for format in Format::all() {
         let rendered = render_diff(&difference(), format, PLAIN);
         assert_eq!(rendered.is_some(), known.contains(&format.as_str()), "{format}");
@@ -118,4 +54,93 @@ fn rounds_that_can_tell_nothing_say_so() {
     assert!(text.contains("so few rounds can tell no change, however clear: 6 rounds"), "{text}");
     assert!(text.contains("| 3+5 |"), "{text}");
     assert!(!render(Format::MARKDOWN, PLAIN).contains("so few rounds"));
+}
+
+fn page(diff: &Diff) -> String {
+    render_diff(diff, Format::HTML, PLAIN).expect("a difference has a page")
+}
+
+#[test]
+fn the_page_has_the_verdicts_the_tables_and_the_sentences() {
+    let html = page(&difference());
+    assert!(is_diff_page(&html) && !is_info_page(&html));
+    assert_closed(&html);
+    let text = text_of(&html);
+    assert_lines(
+        &text,
+        &[
+            "<h1>What changed from before to after</h1>",
+            "<p class=\"alarm\" role=\"note\">These runs differ in more than the figures, and each difference may cause a change: kernel (6.1 against 6.2)</p>",
+            "<dt>Old</dt>",
+            "<h2>The answer</h2>",
+            "<p class=\"prose\">Of 5 compared figures, 1 is better, 3 are worse, and 1 cannot be told apart.</p>",
+            "<h2>Tables</h2>",
+            "<h3>Get rate</h3>",
+            "<td>data_size 4 KiB</td>",
+            "<td class=\"number\"><span class=\"bad\">−80.0 %</span></td>",
+            "<td class=\"\"><span class=\"bad\">slower</span></td>",
+            "<h3>Get p99</h3>",
+            "<h3>Get hits</h3>",
+            "<h2>What this does not show</h2><ul class=\"prose\">",
+            "<h2>Data</h2>",
+        ],
+    );
+    for said in ["Only in old: 9 cells", "Not compared: get of file:", "a change is told where"] {
+        assert!(text.to_lowercase().contains(&said.to_lowercase()), "{said}: {text}");
+    }
+    for link in attributes(&html, "href").into_iter().filter(|link| link.starts_with('#')) {
+        let anchor = &link[1..];
+        assert!(attributes(&html, "id").contains(&anchor), "{link}");
+    }
+}
+
+#[test]
+fn texts_of_others_stay_texts_on_the_page_of_a_difference() {
+    let [evil, plain] = [page(&hostile_difference()), page(&difference())];
+    for tag in ["<script", "</script", "<img", "<style"] {
+        assert_eq!(evil.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+    }
+    let table = render_diff(&hostile_difference(), Format::TABLE, PLAIN).unwrap();
+    assert!(!table.contains('\u{202e}'));
+}
+
+/// The values of the old and the new bar of a target in a chart.
+fn pair(chart: &Chart, target: f64) -> Vec<(&str, f64)> {
+    let of = |series: &Series| {
+        let at = series.x.iter().position(|x| x.total_cmp(&target).is_eq())?;
+        series.y[at]
+    };
+    chart.series.iter().filter_map(|one| Some((one.name.as_str(), of(one)?))).collect()
+}
+
+#[test]
+fn a_chart_of_changes_has_a_bar_before_and_a_bar_after_for_each_target() {
+    let charts = diff_charts(&difference());
+    let ids: Vec<&str> = charts.iter().map(|chart| chart.id.as_str()).collect();
+    let expected = [
+        "changes-get-1-KiB-rate",
+        "changes-get-4-KiB-rate",
+        "changes-get-4-KiB-p99",
+        "changes-get-4-KiB-hits",
+    ];
+    assert_eq!(ids, expected);
+    assert!(charts.iter().all(|chart| chart.family == Family::Changes && chart.order.len() == 3));
+    let [first, second, .., hits] = &charts[..] else { panic!("{ids:?}") };
+    assert_eq!(first.x.categories, ["moka:", "memcached:", "file:"]);
+    assert_eq!(pair(first, 0.0), [("old", 640e3), ("new", 651e3)]);
+    assert_eq!(pair(first, 1.0), [("old", 112e3), ("new", 132e3)]);
+    assert_eq!(first.series[1].low[1], Some(132e3 * 0.98));
+    assert!(hits.series.iter().all(|series| series.low.is_empty()));
+    let reasons = |chart: &Chart| -> Vec<String> {
+        chart.absent.iter().map(|one| format!("{} {}", one.name, one.reason)).collect()
+    };
+    assert_eq!(reasons(first), ["file: no figures in new: lost in the first round"]);
+    assert_eq!(reasons(second), ["memcached: not in both runs", "file: not in both runs"]);
+    // Each bar of a pair has its own row, in the picture too.
+    let picture = svg(first, Ground::White);
+    for text in ["640 k/s", "651 k/s", "112 k/s", "132 k/s", ">old<", ">new<"] {
+        assert!(picture.contains(text), "{text}: {picture}");
+    }
+    let [alone] = &diff_charts(&one_cell())[..] else { panic!("one chart") };
+    assert_eq!((alone.id.as_str(), alone.absent.len()), ("changes-get-rate", 0));
 }

@@ -6,6 +6,7 @@
 pub(crate) mod article;
 mod cells;
 pub(crate) mod connections;
+pub(crate) mod diffs;
 pub(crate) mod doubtful;
 pub(crate) mod info;
 mod pairs;
