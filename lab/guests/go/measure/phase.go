@@ -68,6 +68,7 @@ func newPhase(plan *Plan, cache Cache, usage *usage, number, process int) (*phas
 // run does the share, in the goroutine that owns it.
 func (p *phase) run() error {
 	for position := 0; p.filled > 0; {
+		p.record.awaitCount()
 		count, err := p.workThroughBlock()
 		if err != nil {
 			return err

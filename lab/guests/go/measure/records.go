@@ -1,6 +1,6 @@
 // The record of a goroutine in a phase: blocks of what came of its operations, and at the end what is known of the
-// process. It goes over a pipe to Larder, which counts it. After each block the goroutine waits for a byte, so that Larder
-// does not count while the clock of a goroutine alone runs.
+// process. It goes over a pipe to Larder, which counts it. Before the goroutine goes on with its next block, whose clock
+// runs, it waits for a byte. Meanwhile it makes that block ready, so that it seldom has to wait.
 
 package measure
 
@@ -24,7 +24,8 @@ type record struct {
 	parts *os.File
 	next  *os.File
 	// part has the bytes of the present part, in the memory of the part before.
-	part []byte
+	part       []byte
+	isCounting bool
 }
 
 // openRecord opens the pipes of a process, which Larder holds open too.
@@ -46,7 +47,7 @@ func (r *record) close() {
 	r.next.Close()
 }
 
-// sendBlock sends what came of the first operations of a block, and waits until Larder has counted them.
+// sendBlock sends what came of the first operations of a block.
 func (r *record) sendBlock(b *block, count int) {
 	r.begin()
 	r.add(uint32(count), uint32(len(b.segments)), uint32(len(b.notes)), 0)
@@ -63,9 +64,18 @@ func (r *record) sendBlock(b *block, count int) {
 		r.part = append(r.part, note.bytes...)
 	}
 	r.send(blockPart)
+	r.isCounting = true
+}
+
+// awaitCount waits until Larder has counted the block that was sent.
+func (r *record) awaitCount() {
+	if !r.isCounting {
+		return
+	}
 	if _, err := r.next.Read(r.part[:1]); err != nil {
 		exit(err)
 	}
+	r.isCounting = false
 }
 
 // sendEnd sends the end of the phase.
@@ -74,6 +84,7 @@ func (r *record) sendEnd(end map[string]any) error {
 	if err != nil {
 		return err
 	}
+	r.awaitCount()
 	r.begin()
 	r.part = append(r.part, text...)
 	r.send(endPart)

@@ -62,6 +62,7 @@ final class Phase {
             usage = others;
             int position = 0;
             while (filled > 0 && !isStopped) {
+                records.awaitCount();
                 int count = workThroughBlock();
                 cpu = isAlone ? cpu : Usage.ofThread() - before;
                 records.sendBlock(block, count);

@@ -13,8 +13,8 @@ import java.util.Map;
 
 /**
  * The record of a thread in a phase: blocks of what came of its operations, and at the end what the thread knows of
- * itself. They go over a pipe to Larder, which counts them. After each block the thread waits for a byte, so that
- * Larder does not count while the clock runs.
+ * itself. They go over a pipe to Larder, which counts them. Before the thread goes on with its next block, whose clock
+ * runs, it waits for a byte. Meanwhile it makes that block ready, so that it seldom has to wait.
  */
 final class Records implements AutoCloseable {
     /** The kinds of parts, and the bytes before those of a part. */
@@ -34,6 +34,7 @@ final class Records implements AutoCloseable {
     private final OutputStream records;
     private final InputStream next;
     private ByteBuffer buffer = ByteBuffer.allocate(0);
+    private boolean isCounting;
 
     /** Opens the pipes that Larder has made; neither file is made here. */
     private Records(Path records, Path next) throws IOException {
@@ -51,7 +52,7 @@ final class Records implements AutoCloseable {
         return new Records(Path.of("/dev/null"), Path.of("/dev/zero"));
     }
 
-    /** Sends what came of the first {@code count} operations of a block, and waits until Larder has counted them. */
+    /** Sends what came of the first {@code count} operations of a block. */
     void sendBlock(Block block, int count) throws IOException {
         int length = HEAD_BYTES + SEGMENT_BYTES * block.segments.size() + OPERATION_BYTES * count;
         for (Block.Note note : block.notes) {
@@ -70,14 +71,21 @@ final class Records implements AutoCloseable {
             buffer.putInt(note.bytes().length).put(note.bytes());
         }
         write();
-        if (next.read() < 0) {
+        isCounting = true;
+    }
+
+    /** Waits until Larder has counted the block that was sent. */
+    void awaitCount() throws IOException {
+        if (isCounting && next.read() < 0) {
             // Larder has ended, so nobody waits for an answer.
             Runtime.getRuntime().halt(0);
         }
+        isCounting = false;
     }
 
     /** Sends the end of the phase. */
     void sendEnd(Map<String, ?> end) throws IOException {
+        awaitCount();
         byte[] text = Json.write(end).getBytes(StandardCharsets.UTF_8);
         begin(OF_END, text.length);
         buffer.put(text);

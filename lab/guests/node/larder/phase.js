@@ -91,6 +91,7 @@ export class Phase {
   async #workThroughShare(tell) {
     let position = 0;
     while (this.#filled > 0) {
+      this.#records.awaitCount();
       const done = await this.#workThroughBlock(tell);
       this.#records.sendBlock(this.#block, done);
       this.#failures.nextBlock();

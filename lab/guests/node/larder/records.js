@@ -2,8 +2,8 @@
  * The records of a process in a phase: blocks of what came of its operations, and at the end what the process knows of
  * itself. They go over a pipe to Larder, which counts them.
  *
- * After each block the process waits for a byte, so that Larder does not count while the clock runs. The wait is a call
- * of the system, which keeps the loop of events from working meanwhile.
+ * Before the process goes on with its next block, whose clock runs, it waits for a byte. Meanwhile it makes that block
+ * ready, so that it seldom has to wait. The wait is a call of the system, which keeps the loop of events from working.
  */
 
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
@@ -36,6 +36,7 @@ export class Records {
   /** Counts, segments and times of a block. The memory serves again for the next block. */
   #words = new Uint32Array(0);
   #hasFailed = false;
+  #isCounting = false;
 
   /** Opens the pipes of a process in the folder of a plan. A rehearsal has no folder, and nobody reads its records. */
   constructor(folder, process) {
@@ -43,7 +44,7 @@ export class Records {
     this.#next = openSync(folder === null ? '/dev/zero' : join(folder, `next-${process}`), constants.O_RDONLY);
   }
 
-  /** Sends what came of the first `count` operations of a block, and waits until Larder has counted them. */
+  /** Sends what came of the first `count` operations of a block. */
   sendBlock(block, count) {
     const { segments, end, outcome } = block;
     const notes = this.#notes(block, count);
@@ -63,14 +64,21 @@ export class Records {
       putTime(words, times + n * TIME_WORDS, end[n]);
     }
     this.#send(BLOCK, new Uint8Array(words.buffer, 0, all * WORD_BYTES), outcome.subarray(0, count), bytesOf(notes));
-    if (readSync(this.#next, Buffer.alloc(1)) === 0) {
+    this.#isCounting = true;
+  }
+
+  /** Waits until Larder has counted the block that was sent. */
+  awaitCount() {
+    if (this.#isCounting && readSync(this.#next, Buffer.alloc(1)) === 0) {
       // Larder has ended.
       process.exit(0);
     }
+    this.#isCounting = false;
   }
 
   /** Sends the end of the phase. */
   sendEnd(end) {
+    this.awaitCount();
     this.#send(END, Buffer.from(JSON.stringify(end)));
   }
 

@@ -55,6 +55,7 @@ sub run ($self, $tell) {
     $self->{usage}->start if !$self->{alone};
     my $position = 0;
     while ($self->{filled}) {
+        $self->{records}->await_count;
         my $done = $self->_work_through_block($tell);
         $self->{records}->send_block($self->{block}, $done);
         $self->{failures}->next_block;

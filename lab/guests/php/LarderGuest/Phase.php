@@ -76,6 +76,7 @@ final class Phase
         $position = 0;
         $stored = 0;
         while ($this->filled > 0) {
+            $this->records->awaitCount();
             $count = $this->workThroughBlock($tell);
             $this->records->sendBlock($this->block, $count);
             $stored += $this->block->stored($count);

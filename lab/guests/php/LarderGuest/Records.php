@@ -24,6 +24,7 @@ final class Records
     /** @var resource */
     private $next;
     private bool $hasError = false;
+    private bool $isCounting = false;
 
     /** Opens the pipes of a process. */
     public function __construct(string $folder, int $process)
@@ -33,7 +34,7 @@ final class Records
         stream_set_read_buffer($this->next, 0);
     }
 
-    /** Sends what came of the first `$count` operations of a block, and waits until Larder has counted them. */
+    /** Sends what came of the first `$count` operations of a block. */
     public function sendBlock(Block $block, int $count): void
     {
         $segments = '';
@@ -48,9 +49,16 @@ final class Records
         $notes = $this->notes($block);
         $head = pack('V4', $count, count($block->segments), count($notes), 0);
         $this->send(self::OF_BLOCK, $head . $segments . $ends . $outcomes . implode('', $notes));
-        if ((string) fread($this->next, 1) === '') {
+        $this->isCounting = true;
+    }
+
+    /** Waits until Larder has counted the block that was sent. */
+    public function awaitCount(): void
+    {
+        if ($this->isCounting && (string) fread($this->next, 1) === '') {
             throw new Failure('protocol', 'Larder has ended');
         }
+        $this->isCounting = false;
     }
 
     /**
@@ -60,6 +68,7 @@ final class Records
      */
     public function sendEnd(array $end): void
     {
+        $this->awaitCount();
         $this->send(self::OF_END, json_encode($end, JSON_THROW_ON_ERROR | JSON_INVALID_UTF8_SUBSTITUTE));
         fclose($this->records);
         fclose($this->next);

@@ -85,6 +85,7 @@ class Phase:
     def _work_through_share(self, tell: Callable[[int], None]) -> None:
         position = 0
         while self._filled:
+            self._records.await_count()
             done = self._work_through_block(tell)
             self._records.send_block(self._block, done)
             self._failures.next_block()

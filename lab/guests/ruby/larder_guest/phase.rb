@@ -49,6 +49,7 @@ module LarderGuest
       @usage.start unless @alone
       position = 0
       until @filled.zero?
+        @records.await_count
         @records.send_block(@block, work_through_block(&tell))
         @failures.next_block
         break if over?

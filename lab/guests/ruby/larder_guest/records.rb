@@ -6,8 +6,8 @@ require_relative "failure"
 
 module LarderGuest
   # The records of a process in a phase: blocks of what came of its operations, and at the end what the process knows of
-  # itself. They go over a pipe to Larder, which counts them. After each block the process waits for a byte, so that
-  # Larder does not count while the clock runs.
+  # itself. They go over a pipe to Larder, which counts them. Before the process goes on with its next block, whose
+  # clock runs, it waits for a byte. Meanwhile it makes that block ready, so that it seldom has to wait.
   class Records
     # The kinds of parts.
     BLOCK = 1
@@ -19,29 +19,43 @@ module LarderGuest
       @records.sync = true
       @next = File.open("#{folder}/next-#{process}", "rb")
       @has_explained = false
+      @is_counting = false
     end
 
-    # Sends what came of the first `count` operations of a block, and waits until Larder has counted them.
+    # Sends what came of the first `count` operations of a block.
     def send_block(block, count)
       notes = notes(block)
       part = [count, block.segments.length, notes.length, 0].pack("V4")
       block.segments.each { |first, began| part << [first, 0, began].pack("VVQ<") }
       part << block.end.first(count).pack("Q<*") << block.outcome.first(count).pack("C*")
       send_part(BLOCK, part << notes.join)
-      @next.sysread(1)
-    rescue EOFError, Errno::EPIPE
+      @is_counting = true
+    end
+
+    # Waits until Larder has counted the block that was sent.
+    def await_count
+      @next.sysread(1) if @is_counting
+      @is_counting = false
+    rescue EOFError
       # Larder has ended, and nobody needs the rest.
       exit!(0)
     end
 
     # Sends the end of the phase, a hash.
-    def send_end(known) = send_part(END_OF_PHASE, JSON.generate(known).b)
+    def send_end(known)
+      await_count
+      send_part(END_OF_PHASE, JSON.generate(known).b)
+    end
 
     def close = [@records, @next].each(&:close)
 
     private
 
-    def send_part(kind, part) = @records.write([kind, part.bytesize].pack("V2") << part)
+    def send_part(kind, part)
+      @records.write([kind, part.bytesize].pack("V2") << part)
+    rescue Errno::EPIPE
+      exit!(0)
+    end
 
     # The notes of a block, in the order of its operations. An operation that failed has that note alone.
     def notes(block)
