@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use larder_host::disk;
+use larder_host::limits::raise_open_files;
 use larder_report::figures::count;
 use larder_store::{Error, Result, Span, TierStats};
 
@@ -29,7 +30,7 @@ use crate::usage::{Servers, major_faults_of};
 use larder_workload::NOTHING;
 
 /// The most that a phase may take, in multiples of its time limit. A single process stops its clock while it prepares
-/// and counts operations. For fast operations that takes several times as long as the operations.
+/// operations, and while Larder counts them. For fast operations that takes several times as long as the operations.
 pub(super) const PAUSES: u32 = 20;
 /// The time that a phase may take beyond that, for a slow operation.
 pub(super) const OVERTIME: Duration = Duration::from_secs(30);
@@ -80,6 +81,8 @@ impl GuestExecutor {
         }
         let ttl = plans.first().and_then(|plan| plan.set_options.ttl);
         shared.rest();
+        // Each process has two pipes. Where the limit cannot be raised, opening them says so.
+        let _ = raise_open_files();
         let (process, _) = shared.start()?;
         let folder = shared.new_folder("turn");
         let tiers = shared.tiers();

@@ -108,6 +108,7 @@ sub records {
     my $start = $how eq 'before' ? 1 : now_ns();
     seconds(0.02);
     $ops-- if $how eq 'fewer';
+    $ops++ if $how eq 'more';
     my @ends = map { $start + 1000 * $_ } 1 .. $ops;
     @ends = reverse @ends          if $how eq 'reversed';
     $ends[-1] += 3_600_000_000_000 if $how eq 'longer';
@@ -115,6 +116,11 @@ sub records {
     $outcomes[3] = { outcome => 9, noteless => 2, unordered => 2 }->{$how} // 0;
     my @notes;
     @notes = map { pack 'V3 V/a*', $_, 3, 0, 'other' } 7, 3 if $how eq 'unordered';
+    if ($how eq 'shortened' && $name eq 'get') {
+        # A value of 1,024 bytes of which only some are told.
+        $outcomes[3] = 5;
+        @notes = pack 'V3 V/a*', 3, 2, 1024, 'x' x 64;
+    }
     if ($how eq 'swapped' && $name eq 'get') {
         $outcomes[3] = 5;
         # The value of the fourth key is not that of another.
@@ -124,6 +130,11 @@ sub records {
         . pack('Q<*', @ends) . pack('C*', @outcomes) . join '', @notes;
     $send->($how eq 'kindless' ? 7 : 1, $how eq 'cut' ? substr($block, 0, 99) : $block, $how eq 'huge' ? 0xffff_ffff : undef);
     sysread $next, my $byte, 1;
+    # Blocks without operations, also when the phase is over.
+    if ($how eq 'floods') {
+        answer("{'ran': $number}");
+        $send->(1, pack 'V4', 0, 0, 0, 0) while 1;
+    }
     return answer("{'ran': $number}") if $how eq 'endless';
     my $cpu   = $how eq 'processor' ? 3_600_000_000_000                                               : 1000;
     my $tiers = $how eq 'stranger'  ? "{'name': 'near', 'hits': 1, 'misses': 0, 'fills': 0, 'refused': 0}" : '';

@@ -28,6 +28,13 @@ const OTHER: u8 = 5;
 const VALUE: u32 = 1;
 const BYTES: u32 = 2;
 const ERROR: u32 = 3;
+/// The most operations of a block, of each of several processes.
+pub(super) const MOST_OPERATIONS: usize = 262_144;
+/// The most bytes of other values that a block has whole, and the bytes of each value after these.
+pub(super) const OTHER_BYTES: usize = 16 << 20;
+const BEGINNING: usize = 64;
+/// The largest number that the end of a record can rightly have: sums of these do not overflow.
+const LARGEST_NUMBER: u64 = 1 << 53;
 /// No clock that runs from the start of the machine shows more.
 const LATEST_NS: u64 = 1 << 62;
 /// The bytes of a note before its own bytes, and of the beginning of a segment.
@@ -62,7 +69,8 @@ pub(super) struct Record {
     pub(super) ops: u64,
     /// The numbers of values that were not stored.
     pub(super) not_stored: BTreeSet<u32>,
-    pub(super) deletes_failed: bool,
+    /// The keys with a delete that failed.
+    pub(super) not_deleted: BTreeSet<u32>,
     /// The keys with a change that was not acknowledged, in this phase or before.
     pub(super) uncertain: HashSet<u32>,
     pub(super) ended: Ended,
@@ -91,6 +99,10 @@ pub(super) struct Judge<'a> {
     is_alone: bool,
     /// The number of the value that a replaying cache returns.
     held: u32,
+    /// The place in the plan of the first operation of the present block.
+    position: usize,
+    /// The bytes of the present block's other values.
+    other_bytes: usize,
     record: Record,
 }
 
@@ -139,7 +151,7 @@ impl<'a> Judge<'a> {
             tallies: Tallies::new(&act.operations),
             ops: 0,
             not_stored: BTreeSet::new(),
-            deletes_failed: false,
+            not_deleted: BTreeSet::new(),
             uncertain: uncertain.clone(),
             ended: Ended::default(),
         };
@@ -150,6 +162,8 @@ impl<'a> Judge<'a> {
             steps: &act.steps[act.shares[process].clone()],
             is_alone: act.shares.len() == 1,
             held,
+            position: 0,
+            other_bytes: 0,
             record,
         }
     }
@@ -163,9 +177,11 @@ impl<'a> Judge<'a> {
     pub(super) fn add(&mut self, part: &[u8]) -> Result<(), String> {
         let mut block = Block::read(part).ok_or("a block is not of its length")?;
         let count = block.outcomes.len();
-        if self.steps.is_empty() && count > 0 {
-            return Err("it has operations, and the plan has none for it".into());
+        let planned = self.steps.len() - self.position;
+        if count > planned || count > MOST_OPERATIONS {
+            return Err(format!("a block of {count} operations, where the plan has {planned}"));
         }
+        self.other_bytes = 0;
         let firsts = block.segments.iter().map(|(first, _)| *first).chain([count]);
         if !firsts.clone().is_sorted() || firsts.clone().next() != Some(0) {
             return Err("the segments of a block are not in order".into());
@@ -175,6 +191,10 @@ impl<'a> Judge<'a> {
             self.add_segment(&mut block, first, next, began)?;
         }
         self.record.ops += count as u64;
+        self.position += count;
+        if self.act.again && self.position == self.steps.len() {
+            self.position = 0;
+        }
         if block.notes.0.is_empty() { Ok(()) } else { Err("a note is of no operation".into()) }
     }
 
@@ -199,8 +219,11 @@ impl<'a> Judge<'a> {
             if ended < then {
                 return Err("its clock went back".into());
             }
-            if last >= next || ended > LATEST_NS {
-                return Err("a segment ends within a request, or in centuries".into());
+            if last >= next {
+                return Err("a segment ends within a request".into());
+            }
+            if ended > LATEST_NS {
+                return Err(format!("an operation ended at {ended} ns, which no clock shows"));
             }
             let operation = self.act.counted_as(operation_of(step.kind, self.act.multiget));
             let request = Request { operation, at: ended - began + elapsed, took: ended - then };
@@ -214,9 +237,7 @@ impl<'a> Judge<'a> {
 
     /// The operation at this place of the present block.
     fn step(&self, at: usize) -> Step {
-        let position = self.record.ops + at as u64;
-        let len = self.steps.len() as u64;
-        self.steps[usize::try_from(position % len).unwrap_or(0)]
+        self.steps[self.position + at]
     }
 
     /// The last operation of the request that begins here: gets that follow each other are sent together.
@@ -260,7 +281,7 @@ impl<'a> Judge<'a> {
         let reads = matches!(step.kind, Access::Get | Access::GetOrSet);
         let is_possible = match outcome {
             RIGHT | FAILED => true,
-            MISSED => step.kind != Access::Set,
+            MISSED => !matches!(step.kind, Access::Set | Access::GetOrSet),
             FILLED | UNFILLED => step.kind == Access::GetOrSet,
             OTHER => reads,
             _ => false,
@@ -356,7 +377,7 @@ impl<'a> Judge<'a> {
             }
             Access::Delete => {
                 record.uncertain.insert(step.key);
-                record.deletes_failed = true;
+                record.not_deleted.insert(step.key);
             }
             _ => {}
         }
@@ -370,29 +391,39 @@ impl<'a> Judge<'a> {
         note: &Note<'_>,
     ) -> Result<bool, String> {
         let known;
+        let mut is_own = None;
         let (bytes, len) = match note.kind {
             VALUE => {
                 let script = self.sources.script;
                 let value = script.value(note.number).filter(|value| value.key == step.key);
-                value.ok_or_else(|| format!("value {} is not of its key", note.number))?;
+                let value =
+                    value.ok_or_else(|| format!("value {} is not of its key", note.number))?;
+                if !self.sources.replays && self.is_right(step, note.number) {
+                    self.count_right(operation, value.len as usize);
+                    return Ok(true);
+                }
                 known = script.text(note.number, self.sources.values);
+                is_own = Some(note.number);
                 (&known[..], known.len())
             }
             BYTES => (note.bytes, note.number as usize),
             kind => return Err(format!("a value has a note of kind {kind}")),
         };
-        if bytes.len() > len {
-            return Err("a value has fewer bytes than its note".into());
+        if note.kind == BYTES {
+            self.other_bytes = self.other_bytes.saturating_add(len);
         }
-        let finding = self.verdict(step, bytes, len);
+        let is_cut = bytes.len() == BEGINNING && self.other_bytes > OTHER_BYTES;
+        if bytes.len() > len || bytes.len() < len && !is_cut {
+            return Err(format!("a value of {len} bytes has {} in its note", bytes.len()));
+        }
+        let finding = self.verdict(step, bytes, len, is_own);
+        if finding == Correctness::Right {
+            self.count_right(operation, len);
+            return Ok(true);
+        }
         let Sources { script, keys, values, base, .. } = self.sources;
         let tally = self.record.tallies.of(operation);
         tally.bytes += len as u64;
-        if finding == Correctness::Right {
-            tally.counts.hits += 1;
-            tally.succeeded += 1;
-            return Ok(true);
-        }
         tally.wrong(finding);
         tally.note_wrong(finding, || {
             if bytes.len() < len && finding == Correctness::Damaged {
@@ -411,19 +442,31 @@ impl<'a> Judge<'a> {
         Ok(false)
     }
 
-    /// Whether a value of `len` bytes, which begins with `bytes`, is right after all, and otherwise its fault.
-    fn verdict(&self, step: Step, bytes: &[u8], len: usize) -> Correctness {
+    /// Counts a right value that is not the expected one.
+    fn count_right(&mut self, operation: Operation, len: usize) {
+        let tally = self.record.tallies.of(operation);
+        tally.bytes += len as u64;
+        tally.counts.hits += 1;
+        tally.succeeded += 1;
+    }
+
+    /// Whether a value of the key is right for an operation.
+    fn is_right(&self, step: Step, number: u32) -> bool {
+        let is_new = number >= step.value || step.under != step.key;
+        is_new || self.record.uncertain.contains(&step.key)
+    }
+
+    /// Whether a value of `len` bytes, which begins with `bytes`, is right after all, and otherwise its fault. `own` is
+    /// its number, where the program has told it.
+    fn verdict(&self, step: Step, bytes: &[u8], len: usize, own: Option<u32>) -> Correctness {
         let Sources { script, values, replays, .. } = self.sources;
         if replays {
             return Correctness::Damaged;
         }
-        let is_right = |number: u32| {
-            let is_new = number >= step.value || step.under != step.key;
-            is_new || self.record.uncertain.contains(&step.key)
-        };
+        let is_right = |number: u32| self.is_right(step, number);
         if len < HEADER_LEN {
-            let own =
-                script.numbers_of(step.key).find(|number| script.text(*number, values) == bytes);
+            let same = |number: &u32| script.text(*number, values) == bytes;
+            let own = own.or_else(|| script.numbers_of(step.key).find(same));
             return match own {
                 Some(number) if is_right(number) => Correctness::Right,
                 own => self.verdict_without_header(step, bytes, own.is_some()),
@@ -464,9 +507,35 @@ impl<'a> Judge<'a> {
 
     /// The record, with this end.
     pub(super) fn end(mut self, part: &[u8]) -> Result<Record, String> {
-        self.record.ended = serde_json::from_slice(part)
+        let ended: Ended = serde_json::from_slice(part)
             .map_err(|error| format!("wrote an invalid end of its record: {error}"))?;
+        if let Some(large) = ended.numbers().find(|number| *number > LARGEST_NUMBER) {
+            return Err(format!("the end of its record has the number {large}"));
+        }
+        self.record.ended = ended;
+        // A process tells its first error in words, whatever it failed at.
+        let words = self.record.tallies.first_error().map(str::to_owned);
+        for tally in self.record.tallies.iter_mut() {
+            if tally.counts.errors + tally.counts.failed_fills > 0 && tally.first_error.is_none() {
+                tally.first_error.clone_from(&words);
+            }
+        }
         Ok(self.record)
+    }
+}
+
+impl Ended {
+    /// All its numbers.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let tiers = self.tiers.iter().flat_map(|tier| {
+            [tier.hits, tier.misses, tier.dropped, tier.fills, tier.puts, tier.refused]
+        });
+        let collectors = self
+            .collector
+            .iter()
+            .flat_map(|of| [of.cycles, of.pause_ns, of.longest_pause_ns, of.cpu_ns]);
+        let own = [self.cpu_user_ns, self.cpu_system_ns, self.rss_bytes];
+        own.into_iter().chain(self.connections).chain(tiers).chain(collectors)
     }
 }
 
@@ -702,7 +771,7 @@ mod tests {
             assert_eq!(of(&mut unsure, Operation::Get).counts.hits, 2);
             assert_eq!(of(&mut unsure, operation).errors_by_kind["timeout"], 1);
             assert_eq!(unsure.tallies.first_error(), Some("no answer"));
-            assert_eq!(unsure.deletes_failed, operation == Operation::Delete);
+            assert_eq!(!unsure.not_deleted.is_empty(), operation == Operation::Delete);
             assert_eq!(unsure.not_stored.len(), usize::from(operation != Operation::Delete));
             // It holds for the phases that follow.
             let mut later = judged(RIGHT, &unsure.uncertain);
@@ -714,8 +783,9 @@ mod tests {
     fn a_value_of_which_only_the_beginning_is_known_is_never_right() {
         let mut plan = Plan::new(2, 1);
         let (long, other) = (plan.value(0, 1, 200), plan.value(1, 1, 200));
-        plan.phase(&[Operation::Get], vec![Step::get(0, long)], 1);
+        plan.phase(&[Operation::Get], vec![Step::get(0, long); 2], 1);
         let [text, other] = [long, other].map(|number| plan.script.text(number, &plan.values));
+        let whole = vec![0; OTHER_BYTES];
         for (bytes, len, expected) in [
             (&text[..64], 200, Correctness::Damaged),
             (&text[..64], 300, Correctness::Damaged),
@@ -724,10 +794,15 @@ mod tests {
             (&text[1..65], 200, Correctness::Damaged),
             (&text[..], 200, Correctness::Right),
         ] {
-            let part = block(&[(0, 0)], &[1], &[OTHER], &[(0, BYTES, len, bytes)]);
+            // Values are told whole before there are too many bytes of them.
+            let other_bytes = u32::try_from(whole.len()).unwrap();
+            let notes = [(0, BYTES, other_bytes, &whole[..]), (1, BYTES, len, bytes)];
+            let part = block(&[(0, 0)], &[1, 2], &[OTHER; 2], &notes);
             let mut record = plan.record(&part).unwrap();
+            let alone = block(&[(0, 0)], &[1], &[OTHER], &[(0, BYTES, len, bytes)]);
+            assert_eq!(plan.record(&alone).is_err(), bytes.len() < len as usize);
             let get = of(&mut record, Operation::Get);
-            assert_eq!(get.bytes, u64::from(len));
+            assert_eq!(get.bytes, u64::from(other_bytes + len));
             let found = expected.name().map(|name| get.wrong_examples.contains_key(name));
             assert_eq!(found, expected.name().map(|_| true), "{expected:?}: {get:?}");
             assert_eq!(get.counts.hits, u64::from(expected == Correctness::Right));

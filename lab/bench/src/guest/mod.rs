@@ -2,7 +2,7 @@
 //!
 //! An ordinary [`Engine`] inside a `Cache` describes a guest, so that lists, documentation, options and the contract
 //! suite treat it like any other engine. Only the work differs: a turn is written down as a plan. A program of the
-//! guest's `Language` carries out the plan with its own client and clock. Its counts come back and are checked against
+//! guest's `Language` carries out the plan with its own client and clock. Its records come back, are checked against
 //! the plan. `docs/guests.md` is the contract between both sides.
 
 mod executor;

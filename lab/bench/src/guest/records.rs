@@ -15,13 +15,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::judge::{Judge, Record};
+use super::judge::{Judge, MOST_OPERATIONS, OTHER_BYTES, Record};
 
 /// The kinds of parts that a process sends.
 const BLOCK: u32 = 1;
 const END: u32 = 2;
-/// The most bytes of a part, beside the longest value: the operations of a block, and its other values.
-const LARGEST_PART: usize = 256 << 20;
+/// The most bytes of a part, beside the longest value: the operations of a block, a note of each, and the values that
+/// are kept whole.
+const LARGEST_PART: usize = MOST_OPERATIONS * 128 + OTHER_BYTES;
+/// The bytes that a pipe holds at most. What a program has sent before its phase was over, the pipe still holds.
+const PIPE_BYTES: usize = 1 << 20;
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -80,6 +83,8 @@ struct Pipe {
     next: File,
     /// A socket whose other end is closed when the program has nothing more to send.
     watched: RawFd,
+    /// The bytes that are still read once it has nothing more to send; `None` before that.
+    rest: Option<usize>,
 }
 
 impl Pipe {
@@ -90,7 +95,7 @@ impl Pipe {
         };
         let (records, next) =
             (open(records_path(folder, process))?, open(next_path(folder, process))?);
-        Ok(Self { records, next, watched })
+        Ok(Self { records, next, watched, rest: None })
     }
 
     /// The record of a phase.
@@ -153,26 +158,50 @@ impl Pipe {
         Ok(())
     }
 
-    /// Waits for bytes, and reads as many as there are.
+    /// Waits for bytes, and reads as many as there are. Once the program has nothing more to send, only those are read
+    /// that the pipe may still hold, so that no program keeps this thread for ever.
     fn read_some(&mut self, bytes: &mut [u8]) -> Result<usize, String> {
+        let no_end = || "its record has no end".to_owned();
         loop {
-            match self.records.read(bytes) {
-                Ok(count) if count > 0 => return Ok(count),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(format!("its record cannot be read: {error}")),
+            if self.rest.is_none() && has_ended(self.watched) {
+                self.rest = Some(PIPE_BYTES);
             }
-            let of = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut polls = [of(self.records.as_raw_fd()), of(self.watched)];
-            // SAFETY: `polls` are the two structures that are read and written.
-            unsafe { libc::poll(polls.as_mut_ptr(), 2, -1) };
-            let [records, watched] = polls.map(|poll| poll.revents != 0);
-            if watched && !records {
-                return Err("its record has no end".into());
+            let most = bytes.len().min(self.rest.unwrap_or(usize::MAX));
+            if most == 0 {
+                return Err(no_end());
+            }
+            match self.records.read(&mut bytes[..most]) {
+                Ok(count) if count > 0 => {
+                    self.rest = self.rest.map(|rest| rest - count);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Err(format!("its record cannot be read: {error}"));
+                }
+                _ if self.rest.is_some() => return Err(no_end()),
+                _ => self.wait(),
             }
         }
     }
+
+    /// Waits until there are bytes, or until the program has nothing more to send.
+    fn wait(&self) {
+        let mut polls = [self.records.as_raw_fd(), self.watched].map(readable);
+        // SAFETY: `polls` are the two structures that are read and written.
+        unsafe { libc::poll(polls.as_mut_ptr(), 2, -1) };
+    }
+}
+
+/// Whether the other end of a socket is closed, without a wait.
+fn has_ended(socket: RawFd) -> bool {
+    let mut poll = readable(socket);
+    // SAFETY: `poll` is the one structure that is read and written.
+    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
+}
+
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
 /// The number at this place of a part.

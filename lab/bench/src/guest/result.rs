@@ -215,6 +215,6 @@ pub(super) fn done(records: &[Record]) -> PhaseDone {
     PhaseDone {
         operations: records.iter().map(|record| record.ops).collect(),
         failed: records.iter().flat_map(|record| record.not_stored.iter().copied()).collect(),
-        deletes_failed: records.iter().any(|record| record.deletes_failed),
+        not_deleted: records.iter().flat_map(|it| it.not_deleted.iter().copied()).collect(),
     }
 }

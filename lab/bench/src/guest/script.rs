@@ -280,8 +280,8 @@ impl Script {
         held
     }
 
-    /// Notes the acknowledged operations: those that each process carried out, except values that failed. A program
-    /// does not tell which deletes failed, so after a failed delete the state of all deleted keys is unknown.
+    /// Notes the acknowledged operations: those that each process carried out. After a set or a delete that failed, the
+    /// state of its key is unknown.
     pub(super) fn settle(&self, phase: usize, done: &PhaseDone, state: &KeyState) {
         let act = &self.phases[phase];
         for (share, done) in act.shares.iter().zip(&done.operations) {
@@ -297,10 +297,8 @@ impl Script {
                 }
             }
         }
-        for step in
-            act.steps.iter().filter(|step| done.deletes_failed && step.kind == Access::Delete)
-        {
-            state.forget(step.key);
+        for key in &done.not_deleted {
+            state.forget(*key);
         }
         for number in &done.failed {
             if let Some(value) =
@@ -410,7 +408,8 @@ pub(super) struct PhaseDone {
     pub(super) operations: Vec<u64>,
     /// The numbers of the values that were not acknowledged.
     pub(super) failed: Vec<u32>,
-    pub(super) deletes_failed: bool,
+    /// The keys with a delete that failed.
+    pub(super) not_deleted: Vec<u32>,
 }
 
 /// The operation as results name it.

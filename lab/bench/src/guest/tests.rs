@@ -94,6 +94,8 @@ pub(super) const CACHES: &[Cache] = &[
     hostile("hostile+busy", "busy"),
     hostile("hostile+honest", "honest"),
     hostile("hostile+fewer", "fewer"),
+    hostile("hostile+more", "more"),
+    hostile("hostile+floods", "floods"),
     hostile("hostile+before", "before"),
     hostile("hostile+longer", "longer"),
     hostile("hostile+reversed", "reversed"),
@@ -108,6 +110,7 @@ pub(super) const CACHES: &[Cache] = &[
     hostile("hostile+unordered", "unordered"),
     hostile("hostile+invalid", "invalid"),
     keeping("hostile+swapped", "swapped"),
+    keeping("hostile+shortened", "shortened"),
     // One test alone opens this guest, and looks into its folder.
     hostile("hostile+sealed", "sealed"),
 ];
@@ -196,6 +199,8 @@ fn an_invalid_answer_is_no_result() {
             "answered `Use of uninitialized value`, which docs/guests.md does not allow here",
         ),
         ("fewer", "phase 0, process 0: 49 operations of 50"),
+        ("more", "process 0: a block of 51 operations, where the plan has 50"),
+        ("floods", "process 0: its record has no end"),
         ("before", "not during the phase"),
         ("longer", " ns passed"),
         ("reversed", "phase 0, process 0: its clock went back"),
@@ -204,12 +209,13 @@ fn an_invalid_answer_is_no_result() {
         ("endless", "process 0: its record has no end"),
         ("kindless", "process 0: a part of the unknown kind 7"),
         ("cut", "process 0: a block is not of its length"),
-        ("huge", "process 0: a part of 4294967295 bytes, where 268"),
+        ("huge", "process 0: a part of 4294967295 bytes, where 50"),
         ("outcome", "set: no operation of this kind has the outcome 9"),
         ("noteless", "set: an outcome 2 has no note"),
         ("unordered", "set: an outcome 2 has no note"),
         ("invalid", "wrote an invalid end of its record: invalid value: integer `-1`"),
         ("swapped", "read back, process 0: value 1 is not of its key"),
+        ("shortened", "read back, process 0: a value of 1024 bytes has 64 in its note"),
     ]);
 }
 

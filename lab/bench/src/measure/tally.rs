@@ -285,7 +285,7 @@ impl Tallies {
     }
 
     /// Every tally, in the phase's order.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tally> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Tally> {
         self.0.iter_mut().map(|(_, tally)| tally)
     }
 

@@ -39,6 +39,8 @@ final class Block {
     /** The first of operations that followed one another on the clock, and the time at which it began. */
     record Segment(int first, long began) {}
 
+    private static final byte[] NO_BYTES = {};
+
     /** More about an operation: the number of the value that it got, or the length and bytes of that, or an error. */
     record Note(int operation, int kind, int number, byte[] bytes) {}
 
@@ -52,14 +54,16 @@ final class Block {
     /** The value that a set stores. */
     final byte[][] stored;
     final byte[] outcome;
+    /** Of another value than the expected one: its number among the values of the key, or 0. */
+    private final int[] known;
     /** The end time of each operation. */
     final long[] end;
     /** By the first operation of a request: its last operation, and the request. */
     final int[] requestTo;
     final Cache.Request[] requests;
     final List<Segment> segments = new ArrayList<>();
-    /** In the order of the operations, of which each has at most one. */
-    final List<Note> notes = new ArrayList<>();
+    /** In the order of the operations, of which each has at most one: notes that have bytes. */
+    private final List<Note> notes = new ArrayList<>();
     int count;
 
     private final Limits limits;
@@ -86,6 +90,7 @@ final class Block {
         right = new int[room];
         stored = new byte[room][];
         outcome = new byte[room];
+        known = new int[room];
         end = new long[room];
         requestTo = new int[multiget > 1 ? room : 0];
         requests = new Cache.Request[multiget > 1 ? room : 0];
@@ -119,14 +124,29 @@ final class Block {
      */
     void other(int n, byte[] got) {
         outcome[n] = OTHER;
+        known[n] = 0;
         int number = plan.numbersOf(plan.operations.key()[first + n]).find(got);
         if (number != 0) {
-            notes.add(new Note(n, OF_VALUE, number, new byte[0]));
+            known[n] = number;
             return;
         }
         otherBytes += got.length;
         boolean isCut = otherBytes > OTHER_BYTES && got.length > BEGINNING;
         notes.add(new Note(n, OF_BYTES, got.length, isCut ? Arrays.copyOf(got, BEGINNING) : got));
+    }
+
+    /** The notes of the first {@code count} operations. Those without bytes are made here, because the loop allocates nothing. */
+    List<Note> notes(int count) {
+        List<Note> all = new ArrayList<>();
+        int next = 0;
+        for (int n = 0; n < count; n++) {
+            if (outcome[n] == OTHER && known[n] != 0) {
+                all.add(new Note(n, OF_VALUE, known[n], NO_BYTES));
+            } else if (next < notes.size() && notes.get(next).operation() == n) {
+                all.add(notes.get(next++));
+            }
+        }
+        return all;
     }
 
     /** Notes the error of an operation. */

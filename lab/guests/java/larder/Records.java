@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -55,18 +56,19 @@ final class Records implements AutoCloseable {
     /** Sends what came of the first {@code count} operations of a block. */
     void sendBlock(Block block, int count) throws IOException {
         int length = HEAD_BYTES + SEGMENT_BYTES * block.segments.size() + OPERATION_BYTES * count;
-        for (Block.Note note : block.notes) {
+        List<Block.Note> notes = block.notes(count);
+        for (Block.Note note : notes) {
             length += NOTE_BYTES + note.bytes().length;
         }
         begin(OF_BLOCK, length);
-        buffer.putInt(count).putInt(block.segments.size()).putInt(block.notes.size()).putInt(0);
+        buffer.putInt(count).putInt(block.segments.size()).putInt(notes.size()).putInt(0);
         for (Block.Segment segment : block.segments) {
             buffer.putInt(segment.first()).putInt(0).putLong(segment.began());
         }
         buffer.asLongBuffer().put(block.end, 0, count);
         buffer.position(buffer.position() + Long.BYTES * count);
         buffer.put(block.outcome, 0, count);
-        for (Block.Note note : block.notes) {
+        for (Block.Note note : notes) {
             buffer.putInt(note.operation()).putInt(note.kind()).putInt(note.number());
             buffer.putInt(note.bytes().length).put(note.bytes());
         }

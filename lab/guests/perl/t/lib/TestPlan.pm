@@ -11,11 +11,8 @@ use lib $FindBin::Bin;
 
 use TestRecords ();
 
-# The seed and the span of the values.
-use constant {
-    SEED => '00000000c0ffee07',
-    SPAN => 131_072,
-};
+# Values begin in this many first bytes of the pool.
+use constant SPAN => 131_072;
 
 my %KINDS = (get => 0, set => 1, get_or_set => 2, delete => 3, touch => 4);
 
@@ -63,7 +60,7 @@ sub write ($self) {
     _write("$folder/values.bin", join '', @{ $self->{values} });
     _write("$folder/ops.bin",    join '', @{ $self->{ops} });
     my %plan = (
-        pool => "$folder/pool.bin", seed => SEED, span => SPAN, processes => $self->{processes}, ttl_s => $self->{ttl_s},
+        pool => "$folder/pool.bin", processes => $self->{processes}, ttl_s => $self->{ttl_s},
         replays => $self->{replays} ? JSON::PP::true : JSON::PP::false, phases => $self->{phases},
     );
     _write("$folder/plan.json", JSON::PP->new->encode(\%plan));
