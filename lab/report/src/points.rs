@@ -71,15 +71,58 @@ pub(crate) fn distinct_short_label(run: &Run, point: &Point, swept: &[&str]) -> 
 
 /// One coordinate of this run: in bytes where its unit would make it look like another.
 pub(crate) fn distinct_coordinate(run: &Run, name: &str, value: &PointValue) -> String {
+    if let PointValue::Number(bytes) = value
+        && let Some(share) = share_of_working_set(run, name, *bytes)
+    {
+        return format!("{} ({})", percent(share), coordinate(name, value));
+    }
+    distinct_from(name, value, run.cells.iter().filter_map(|cell| cell.point.get(name)))
+}
+
+/// One coordinate: in bytes where its unit would make it look like another of these.
+fn distinct_from<'a>(
+    name: &str,
+    value: &PointValue,
+    mut others: impl Iterator<Item = &'a PointValue>,
+) -> String {
     let text = coordinate(name, value);
     let PointValue::Number(bytes) = value else { return text };
-    if let Some(share) = share_of_working_set(run, name, *bytes) {
-        return format!("{} ({text})", percent(share));
-    }
     let is_exact = || text.parse().is_ok_and(|ByteSize(read)| read == *bytes);
     let reads_alike = |other: &PointValue| other != value && coordinate(name, other) == text;
-    let mut others = run.cells.iter().filter_map(|cell| cell.point.get(name));
     if is_exact() || !others.any(reads_alike) { text } else { format!("{bytes} B") }
+}
+
+/// The labels of these points; different points have different labels.
+#[derive(Debug)]
+pub(crate) struct Labels(Vec<Point>);
+
+impl Labels {
+    pub(crate) fn of<'a>(points: impl Iterator<Item = &'a Point>) -> Self {
+        let mut distinct: Vec<Point> = Vec::new();
+        for point in points {
+            if !distinct.contains(point) {
+                distinct.push(point.clone());
+            }
+        }
+        Self(distinct)
+    }
+
+    /// A point with the names of its coordinates, as in [`label`].
+    pub(crate) fn long(&self, point: &Point, swept: &[&str]) -> String {
+        join(point, swept, |name, value| named(name, self.coordinate(name, value)))
+    }
+
+    /// The same as short as in [`short_label`].
+    pub(crate) fn short(&self, point: &Point, swept: &[&str]) -> String {
+        match swept {
+            [_] => join(point, swept, |name, value| self.coordinate(name, value)),
+            _ => self.long(point, swept),
+        }
+    }
+
+    fn coordinate(&self, name: &str, value: &PointValue) -> String {
+        distinct_from(name, value, self.0.iter().filter_map(|point| point.get(name)))
+    }
 }
 
 /// The share of all keys and values that a capacity is, where the share is the same at all points.

@@ -30,6 +30,7 @@ mod usage;
 use std::collections::BTreeSet;
 
 pub use changes::diff_charts;
+pub(crate) use changes::judged_charts;
 pub use draw::{Ground, png, svg};
 pub use family::{Better, Family, Manner};
 pub use info::{info_charts, is_info_chart_id};

@@ -1,20 +1,24 @@
 //! A difference as a document: the two runs, a table for each operation and measure, the omissions, the rule.
 
-use crate::chart::diff_charts;
+use std::collections::BTreeSet;
+
+use crate::chart::judged_charts;
 use crate::columns::ANSWERED;
 use crate::document::{
-    Block, Column, Document, FigureTarget, Meaning, PageParts, Reader, Row, Table, Text,
+    Block, Column, Document, Figure, FigureTarget, Meaning, PageParts, Reader, Row, Table, Text,
 };
 use crate::figures::{
     agreeing, count, list, nanoseconds, nanoseconds_spread, percent, rate, rate_spread,
 };
 use crate::grid::ALWAYS;
 use crate::header::to_the_second;
+use crate::html::charts::{key, rounds_of};
 use crate::limits::NOT_SHOWN;
 use crate::model::{
-    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, Operation, Verdict,
+    Change, ChangeVerdict, Diff, DiffCell, DiffFigure, DiffMeasure, DiffSide, NotCompared,
+    Operation, Point, Verdict,
 };
-use crate::points::label;
+use crate::points::{Labels, label};
 use crate::sentences::{rounds_for_verdict, smallest_p};
 use crate::text::{capital, width};
 
@@ -24,11 +28,11 @@ const NAMED: usize = 6;
 /// The name of the data that the page of a difference contains.
 pub(super) const DATA: &str = "diff.json.gz";
 
-/// The meaning of the chart.
-const KEY: &str = "Length of a bar, or place of a mark: the figure on the scale below. Thin stroke: the 95 % interval.";
+/// The most charts that a page shows without its script.
+const STILLS: usize = 24;
 
-/// The columns behind the names: the head, the importance, and the meaning of each text. Without room the spreads go first, then the
-/// interval. The columns without a meaning have that of the change.
+/// The columns behind the names: the head, the importance, and the meaning of each text. Without room the spreads go
+/// first, then the interval. The columns without a meaning have that of the change.
 const COLUMNS: [(&str, u8, Option<Meaning>); 9] = [
     ("old", ALWAYS, Some(Meaning::Plain)),
     ("±", 20, Some(Meaning::Faint)),
@@ -59,9 +63,11 @@ pub(super) fn document(diff: &Diff, reader: Reader) -> Document {
     }
     document.title = format!("What changed from {} to {}", diff.old.path, diff.new.path);
     document.page_section("answer", "Answer", "The answer");
-    document.paragraph([in_short(diff)]);
-    document.figure(diff_charts(diff), KEY, true);
-    document.page_section("tables", "Tables", "Tables");
+    document.paragraph(in_short(diff));
+    document.figure(figure_of(diff));
+    if !tables.is_empty() {
+        document.page_section("tables", "Tables", "Tables");
+    }
     for table in tables {
         document.push(Block::Part(capital(&table.caption), None));
         document.push(Block::Table(Table { names: "target".into(), ..table }));
@@ -79,8 +85,43 @@ pub(super) fn document(diff: &Diff, reader: Reader) -> Document {
     document
 }
 
-/// The verdicts in a sentence.
-fn in_short(diff: &Diff) -> String {
+/// The charts, and those of them that are shown without a script: first those with a change.
+fn figure_of(diff: &Diff) -> Figure {
+    let judged = judged_charts(diff);
+    let ids = |told: bool| {
+        judged.iter().filter(move |(_, is_told)| *is_told == told).map(|(chart, _)| &chart.id)
+    };
+    let stills: BTreeSet<String> = ids(true).chain(ids(false)).take(STILLS).cloned().collect();
+    let charts: Vec<_> = judged.into_iter().map(|(chart, _)| chart).collect();
+    let key = if charts.is_empty() { String::new() } else { key(&charts) };
+    Figure { charts, key, is_main: true, stills: Some(stills) }
+}
+
+/// The verdicts in a sentence, and a sentence for each reason why they do not say all.
+fn in_short(diff: &Diff) -> Vec<String> {
+    let mut sentences = vec![verdicts(diff)];
+    if !diff.not_compared.is_empty() {
+        let number = diff.not_compared.len();
+        let were = agreeing(number, "was", "were");
+        let cells = count(number, "cell");
+        sentences.push(format!("{cells} {were} not compared: the limits below say why."));
+    }
+    let may_be_worse = diff.not_compared.iter().filter(|left| left.may_be_worse);
+    let may_be_worse: Vec<&DiffCell> = may_be_worse.map(|NotCompared { cell, .. }| cell).collect();
+    if !may_be_worse.is_empty() {
+        let names = named(may_be_worse);
+        sentences.push(capital(&format!(
+            "{names} may be worse: the new run has no result there, or fewer hits."
+        )));
+    }
+    sentences.extend(diff.too_few_rounds().map(|few| format!("{}.", capital(&few))));
+    sentences
+}
+
+fn verdicts(diff: &Diff) -> String {
+    if diff.changes.is_empty() {
+        return "The two runs have no figure that can be compared.".to_owned();
+    }
     let number = |verdict: ChangeVerdict| {
         diff.changes.iter().filter(|change| change.verdict == verdict).count()
     };
@@ -98,12 +139,9 @@ fn in_short(diff: &Diff) -> String {
 /// The targets, with the rounds behind their figures.
 fn figure_targets(diff: &Diff) -> Vec<FigureTarget> {
     let of = |(url, name): (&str, &str)| {
-        let mine = diff.changes.iter().find(|change| change.cell.target == url);
-        let rounds = mine.map(|change| match (change.old.rounds, change.new.rounds) {
-            (old, new) if old == new => count(old, "round"),
-            (old, new) => format!("{old} and {}", count(new, "round")),
-        });
-        FigureTarget { name: name.to_owned(), rounds: rounds.unwrap_or_default() }
+        let mine = diff.changes.iter().filter(|change| change.cell.target == url);
+        let rounds = mine.flat_map(|change| [change.old.rounds, change.new.rounds]);
+        FigureTarget { name: name.to_owned(), rounds: rounds_of(rounds) }
     };
     diff.targets().into_iter().map(of).collect()
 }
@@ -111,12 +149,14 @@ fn figure_targets(diff: &Diff) -> Vec<FigureTarget> {
 /// The tables, in the order of reports.
 fn tables(diff: &Diff) -> Vec<Table> {
     let swept = diff.swept();
+    let labels = Labels::of(diff.changes.iter().map(|change| &change.cell.point));
+    let place = |point: &Point| labels.long(point, &swept);
     let mut tables = Vec::new();
     for operation in Operation::ALL {
         for measure in DiffMeasure::ALL {
             let changes = diff.changes_of(operation, measure);
             if !changes.is_empty() {
-                tables.push(table(operation, measure, &changes, &swept));
+                tables.push(table(operation, measure, &changes, &place));
             }
         }
     }
@@ -129,8 +169,19 @@ fn tables(diff: &Diff) -> Vec<Table> {
     tables
 }
 
-fn table(operation: Operation, measure: DiffMeasure, changes: &[&Change], swept: &[&str]) -> Table {
+fn table(
+    operation: Operation,
+    measure: DiffMeasure,
+    changes: &[&Change],
+    place: &dyn Fn(&Point) -> String,
+) -> Table {
     let caption = format!("{operation} {}", caption(measure));
+    let mut before = None;
+    let rows = changes.iter().map(|change| {
+        let point = &change.cell.point;
+        let begins_place = before.replace(point) != Some(point);
+        Row { place: place(point), begins_place, ..row(change) }
+    });
     let columns = COLUMNS.iter().enumerate().map(|(at, (head, importance, _))| Column {
         importance: *importance,
         words: at == WORD,
@@ -140,7 +191,7 @@ fn table(operation: Operation, measure: DiffMeasure, changes: &[&Change], swept:
         names: Text::from(caption.as_str()).means(Meaning::Main),
         caption,
         columns: columns.collect(),
-        rows: changes.iter().map(|change| row(change, swept)).collect(),
+        rows: rows.collect(),
         has_places: true,
         is_ruled: true,
         ..Table::default()
@@ -158,7 +209,7 @@ pub(crate) fn caption(measure: DiffMeasure) -> &'static str {
     }
 }
 
-fn row(change: &Change, swept: &[&str]) -> Row {
+fn row(change: &Change) -> Row {
     let Change { cell, measure, old, new, .. } = change;
     let n = if old.rounds == new.rounds {
         old.rounds.to_string()
@@ -187,7 +238,6 @@ fn row(change: &Change, swept: &[&str]) -> Row {
         Text::from(text).means(meaning.unwrap_or(verdict))
     };
     Row {
-        place: label(&cell.point, swept),
         name: cell.name.as_str().into(),
         cells: texts.into_iter().zip(COLUMNS).map(cell_of).collect(),
         ..Row::default()
@@ -309,7 +359,7 @@ fn place(cell: &DiffCell) -> String {
     format!("{} of {}{at}", cell.operation, cell.name)
 }
 
-fn named(cells: &[DiffCell]) -> String {
+fn named<'a>(cells: impl IntoIterator<Item = &'a DiffCell>) -> String {
     let mut names: Vec<String> = Vec::new();
     for cell in cells {
         let name = format!("{} of {}", cell.operation, cell.name);

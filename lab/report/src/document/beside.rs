@@ -1,4 +1,5 @@
-//! Tables side by side in a terminal, where they fit; otherwise one below the other, each in blocks of columns that fit.
+//! Tables side by side in a terminal, where they fit; otherwise one below the other, each in blocks of columns that
+//! fit.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use super::terminal::{look, piece};
 use crate::grid::{ALWAYS, Grid, GridColumn, Piece};
 use crate::page::Page;
 use crate::style::{FAINT, Style};
-use crate::text::width;
+use crate::text::{clean, width};
 
 /// The characters between two tables side by side.
 const BETWEEN: usize = 4;
@@ -32,7 +33,7 @@ impl<'a> Matrix<'a> {
             self.grid(0..self.n_columns()).lay_out(style).lines
         };
         let Table { caption, caption_means, .. } = self.0;
-        let caption = (style.paint(look(*caption_means), caption), width(caption));
+        let caption = (style.paint(look(*caption_means), &clean(caption)), width(caption));
         let shown = whole(false).into_iter().map(|line| width(&line));
         std::iter::once(caption).chain(whole(style.colour).into_iter().zip(shown)).collect()
     }

@@ -1,21 +1,21 @@
 //! A document as one page: its sections with their anchors, its tables, its charts, and the data behind it.
 //!
-//! The page is made of the same parts as `report.html`: its style, its charts with their script, its light and dark mode. What it
-//! says needs no script.
+//! The page is made of the same parts as `report.html`: its style, its charts with their script, its light and dark
+//! mode. What it says needs no script.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::table::{Row, Table};
 use super::text::{Meaning, Span, Text};
 use super::{Block, Document, Figure, Item};
 use crate::chart::Chart;
 use crate::html::assets::REPORT;
-use crate::html::charts::{drawn_of, panel, reserved};
+use crate::html::charts::{drawn_of, has_pairs, panel, reserved};
 use crate::html::data::{of_file, packed};
 use crate::html::switches::{row, toggles, values};
 use crate::html::text::unbroken;
 use crate::html::{contents, page};
-use crate::text::capital;
+use crate::text::{capital, clean};
 
 /// The name of the column of places.
 const AT: &str = "at";
@@ -54,7 +54,9 @@ impl Document {
                 @if let Some((name, json)) = &self.page.data { (of_file(name, json)) }
             }
         };
-        page(&self.title, &self.page.larder, &REPORT, &body)
+        // Names and reasons are of others, and none of them may control the text around it.
+        let body = PreEscaped(clean(&body.into_string()).into_owned());
+        page(&clean(&self.title), &self.page.larder, &REPORT, &body)
     }
 
     fn sections(&self) -> Vec<Section<'_>> {
@@ -82,12 +84,13 @@ impl Document {
     fn pictured(&self, sections: &[Section<'_>]) -> Markup {
         let blocks = sections.iter().flat_map(|section| section.blocks);
         let charts: Vec<Chart> = blocks.flat_map(charts).cloned().collect();
+        let has_colours = !has_pairs(&charts);
         let points = values(&charts, "point");
         let numbered = points.iter().enumerate();
         let numbered = numbered.map(|(number, point)| (number.to_string(), (*point).to_owned()));
         let numbered: Vec<(String, String)> = numbered.collect();
         let looks = self.page.targets.iter().map(|target| (&*target.name, &*target.rounds));
-        let legend = toggles(self.page.legend, self.names());
+        let legend = toggles(self.page.legend, self.names(), has_colours);
         html! {
             div.pictured {
                 (row(&legend, &numbered, &charts))
@@ -109,6 +112,7 @@ impl Document {
         html! { @match block {
             Block::Section(text, _) => { h2 { (text) } }
             Block::Part(text, anchor) => { h3 id=[anchor] { (text) } }
+            Block::Place(text) => { h3 { (text) } }
             Block::Paragraph(texts) => { @for text in texts { p.prose { (of_text(text)) } } }
             Block::Note(text) => { p.key { (of_text(text)) } }
             Block::Warning(text) => { p.alarm role="note" { (capital(text)) } }
@@ -121,7 +125,7 @@ impl Document {
                 div { dt { (capital(label)) } dd { (of_text(text)) } }
             } } }
             Block::Sayings(sayings) => { dl.sayings.columned { @for (subject, text) in sayings {
-                div { dt { (capital(subject)) } dd { (unbroken(&text.words())) } }
+                div { dt { (capital(subject)) } dd { (of_spans(text, unbroken)) } }
             } } }
             Block::Table(table) => { (of_table(table)) }
             Block::Remarks(remarks) => { @for text in remarks { p.key { (of_text(text)) } } }
@@ -135,9 +139,9 @@ impl Document {
         } }
     }
 
-    fn draw_figure(&self, Figure { charts, key, is_main }: &Figure) -> Markup {
+    fn draw_figure(&self, Figure { charts, key, is_main, stills }: &Figure) -> Markup {
         let Some(first) = charts.first() else { return html! {} };
-        panel(charts, *is_main, key, &reserved(first, self.names()), None)
+        panel(charts, *is_main, key, &reserved(first, self.names()), None, stills.as_ref())
     }
 
     /// The names of the lines or bars in all figures.
@@ -152,11 +156,23 @@ impl Section<'_> {
     }
 }
 
-/// The charts of a figure.
-fn charts(block: &Block) -> &[Chart] {
+/// The charts of a figure, and of those in a folded part.
+fn charts(block: &Block) -> Vec<&Chart> {
     match block {
-        Block::Figure(figure) => &figure.charts,
-        _ => &[],
+        Block::Figure(figure) => figure.charts.iter().collect(),
+        Block::Details(_, blocks) => blocks.iter().flat_map(charts).collect(),
+        Block::Section(..)
+        | Block::Part(..)
+        | Block::Place(_)
+        | Block::Paragraph(_)
+        | Block::Note(_)
+        | Block::Warning(_)
+        | Block::List(_)
+        | Block::Facts(_)
+        | Block::Sayings(_)
+        | Block::Table(_)
+        | Block::Remarks(_)
+        | Block::Beside(_) => Vec::new(),
     }
 }
 
@@ -164,14 +180,23 @@ fn is_section(block: &Block) -> bool {
     matches!(block, Block::Section(_, Some(_)))
 }
 
-fn of_text(text: &Text) -> Markup {
-    let spans = html! { @for span in &text.spans { @match span {
-        Span::Plain(text) => { (text) }
+/// The parts of a text, the plain ones as `plain` writes them.
+fn of_spans(text: &Text, plain: fn(&str) -> Markup) -> Markup {
+    html! { @for span in &text.spans { @match span {
+        Span::Plain(text) => { (plain(text)) }
         Span::Strong(text) => { b { (text) } }
         Span::Emphasis(text) => { em { (text) } }
         Span::Code(text) => { code { (text) } }
         Span::Link(text, address) => { a href=(address) { (text) } }
-    } } };
+    } } }
+}
+
+fn unchanged(text: &str) -> Markup {
+    html! { (text) }
+}
+
+fn of_text(text: &Text) -> Markup {
+    let spans = of_spans(text, unchanged);
     match class(text.meaning) {
         Some(class) => html! { span class=(class) { (spans) } },
         None => spans,
@@ -194,7 +219,7 @@ fn of_table(table: &Table) -> Markup {
         div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table.plain {
                 thead { tr {
-                    th scope="col" { (table.names.words()) }
+                    th scope="col" { (of_spans(&table.names, unchanged)) }
                     @if table.is_swept() { th scope="col" { (AT) } }
                     @for column in &table.columns { th.number[!column.words] scope="col" { (column.name) } }
                 } }
@@ -206,18 +231,45 @@ fn of_table(table: &Table) -> Markup {
 
 fn of_row(table: &Table, row: &Row) -> Markup {
     html! { tr class=[row.is_withheld.then_some("withheld")] {
-        th scope="row" { (row.name.words()) }
+        th scope="row" { (of_text(&row.name)) }
         @if table.is_swept() { td { (row.place) } }
         @for (column, cell) in table.columns.iter().zip(&row.cells) {
-            td.number[!column.words] { (of_cell(cell)) }
+            td.number[!column.words] { @if !cell.words().is_empty() { (of_text(cell)) } }
         }
     } }
 }
 
-/// The text of a cell, which never breaks.
-fn of_cell(text: &Text) -> Markup {
-    html! { @match class(text.meaning) {
-        Some(class) => { @if !text.words().is_empty() { span class=(class) { (text.words()) } } }
-        None => { (text.words()) }
-    } }
+#[cfg(test)]
+mod tests {
+    use super::super::hostile::{HOSTILE, document};
+    use crate::text::steers;
+
+    #[test]
+    fn no_name_is_markup_or_controls_the_text_around_it() {
+        let page = document(HOSTILE).to_page();
+        let (_, body) = page.split_once("</style>").expect("a style in the head");
+        let (body, _) = body.rsplit_once("<script>").expect("a script at the end");
+        let (_, body) = body.split_once("<header").expect("a masthead");
+        assert!(!body.contains(steers), "{body}");
+        let harmless = "a|b`c&lt;i&gt; d ";
+        let written = |begins: &str, ends: &str| format!("{begins}{harmless}{ends}");
+        for (begins, ends) in [
+            ("<h1>", "e</h1>"),
+            ("<h2>", "e</h2>"),
+            ("<h3>", "e</h3>"),
+            ("<b>", "e</b>"),
+            ("<em>", "e</em>"),
+            ("<code>", "e</code>"),
+            ("<th scope=\"row\"><b>", "e</b></th>"),
+            ("<th scope=\"col\"><em>", "e</em></th>"),
+            ("<td class=\"\"><span class=\"bad\"><code>", "e</code></span></td>"),
+            ("<summary>", "e</summary>"),
+            ("<a href=\"there\">", "e</a>"),
+        ] {
+            assert!(body.contains(&written(begins, ends)), "{begins}\n{body}");
+        }
+        assert_eq!(body.matches("a|b`c").count(), body.matches(harmless).count(), "{body}");
+        let title = format!("<title>{harmless}e</title>");
+        assert!(page.contains(&title), "{page}");
+    }
 }

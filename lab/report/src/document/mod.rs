@@ -1,11 +1,13 @@
 //! A report as a document: its content, apart from the form that a format gives it.
 //!
-//! A kind of report builds a [`Document`] of blocks, and a drawer for each format draws it: `terminal` in the width and the colours of
-//! a terminal, `markdown` for a pull request, `html` as a page. A builder writes no syntax of a format, and a drawer knows
-//! no kind of report. Where a format shows more columns or other parts than another, the builder asks for its
-//! [`Reader`].
+//! A kind of report builds a [`Document`] of blocks, and a drawer for each format draws it: `terminal` in the width and
+//! the colours of a terminal, `markdown` for a pull request, `html` as a page. A builder writes no syntax of a format,
+//! and a drawer knows no kind of report. Where a format shows more columns or other parts than another, the builder
+//! asks for its [`Reader`].
 
 mod beside;
+#[cfg(test)]
+mod hostile;
 mod html;
 mod markdown;
 mod table;
@@ -16,6 +18,8 @@ pub(crate) use markdown::{escaped, pipes};
 pub(crate) use table::{Column, Row, Table};
 pub(crate) use terminal::hidden_columns;
 pub(crate) use text::{Meaning, Span, Text};
+
+use std::collections::BTreeSet;
 
 use crate::chart::Chart;
 
@@ -46,7 +50,7 @@ pub(crate) struct Document {
 /// The parts of a page that other formats lack.
 #[derive(Debug, Default)]
 pub(crate) struct PageParts {
-    /// The version of Larder that made the page.
+    /// The version of Larder that made the data of the page.
     pub(crate) larder: String,
     /// The name of the buttons that show and hide the lines or bars of all figures.
     pub(crate) legend: &'static str,
@@ -70,6 +74,8 @@ pub(crate) enum Block {
     Section(String, Option<(&'static str, &'static str)>),
     /// The beginning of a part of a section: its heading, and its anchor on a page.
     Part(String, Option<&'static str>),
+    /// The place of the table below it, which stands directly below the block above; empty without a place.
+    Place(String),
     /// Sentences, each of which begins a line.
     Paragraph(Vec<Text>),
     /// A remark on the block above it.
@@ -109,6 +115,8 @@ pub(crate) struct Figure {
     pub(crate) key: String,
     /// Whether they are the answer, so that they need no heading.
     pub(crate) is_main: bool,
+    /// The ids of the charts that are shown without a script too; `None` where all of them may be.
+    pub(crate) stills: Option<BTreeSet<String>>,
 }
 
 impl Document {
@@ -174,9 +182,9 @@ impl Document {
     }
 
     /// Charts, where there are any.
-    pub(crate) fn figure(&mut self, charts: Vec<Chart>, key: impl Into<String>, is_main: bool) {
-        if !charts.is_empty() {
-            self.push(Block::Figure(Figure { charts, key: key.into(), is_main }));
+    pub(crate) fn figure(&mut self, figure: Figure) {
+        if !figure.charts.is_empty() {
+            self.push(Block::Figure(figure));
         }
     }
 }

@@ -29,7 +29,8 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     /// Its head, and its name in a sentence.
     pub(crate) name: String,
-    /// Its head in a terminal in two lines; `None` where that is its name. The upper line of neighbours is written once.
+    /// Its head in a terminal in two lines; `None` where that is its name. The upper line of neighbours is written
+    /// once.
     pub(crate) heads: Option<[&'static str; 2]>,
     /// In a terminal without room, the column with the lowest importance goes first.
     pub(crate) importance: u8,
@@ -42,6 +43,8 @@ pub(crate) struct Column {
 pub(crate) struct Row {
     /// The place in the sweep; empty without a sweep.
     pub(crate) place: String,
+    /// Whether it is the first of its place. Labels of two places may read alike.
+    pub(crate) begins_place: bool,
     pub(crate) name: Text,
     /// A text for each column; empty where a terminal has the remark in their place.
     pub(crate) cells: Vec<Text>,
@@ -49,6 +52,18 @@ pub(crate) struct Row {
     pub(crate) remark: Option<Text>,
     /// Whether its figures are no result.
     pub(crate) is_withheld: bool,
+}
+
+impl Row {
+    /// A place without a name and figures.
+    pub(crate) fn of_place(place: String) -> Self {
+        Self { place, begins_place: true, ..Self::default() }
+    }
+
+    /// Whether it has neither a name nor figures: its place has no row.
+    pub(crate) fn is_place_alone(&self) -> bool {
+        self.begins_place && self.name.spans.is_empty() && self.cells.is_empty()
+    }
 }
 
 impl Column {

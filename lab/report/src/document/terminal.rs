@@ -10,7 +10,7 @@ use crate::figures::list;
 use crate::grid::{Grid, GridColumn, Laid, Piece};
 use crate::page::Page;
 use crate::style::{BAD, BEST, DOUBT, FAINT, PLACE, PLAIN, STRONG, Style};
-use crate::text::width;
+use crate::text::{clean, width};
 
 /// The indentation of the blocks below a heading, and of the names below a place.
 const STEP: usize = 2;
@@ -49,14 +49,23 @@ impl Drawer {
             self.page.blank();
         }
         self.above = match block {
-            Block::Section(..) | Block::Part(..) => Above::Heading,
+            Block::Section(..) | Block::Part(..) | Block::Place(_) => Above::Heading,
             Block::Table(_) => Above::Table,
             Block::Details(..) | Block::Figure(_) => self.above,
-            _ => Above::Text,
+            Block::Paragraph(_)
+            | Block::Note(_)
+            | Block::Warning(_)
+            | Block::List(_)
+            | Block::Facts(_)
+            | Block::Sayings(_)
+            | Block::Remarks(_)
+            | Block::Beside(_) => Above::Text,
         };
         match block {
             Block::Section(text, _) => self.heading(0, text),
             Block::Part(text, _) => self.heading(STEP, text),
+            // Without a text it writes no line.
+            Block::Place(text) => self.page.paragraph(self.indent, STRONG, text),
             Block::Paragraph(texts) => texts.iter().for_each(|text| self.text(self.indent, text)),
             Block::Note(text) => self.page.paragraph(self.indent, FAINT, &text.words()),
             Block::Warning(text) => self.page.paragraph(self.indent, BAD, text),
@@ -80,9 +89,14 @@ impl Drawer {
     fn has_gap_before(&self, block: &Block) -> bool {
         match (block, self.above) {
             (_, Above::Nothing)
-            | (Block::Details(..) | Block::Figure(_) | Block::Note(_) | Block::Remarks(_), _) => {
-                false
-            }
+            | (
+                Block::Details(..)
+                | Block::Figure(_)
+                | Block::Note(_)
+                | Block::Remarks(_)
+                | Block::Place(_),
+                _,
+            ) => false,
             (Block::Section(..) | Block::Part(..), _) => true,
             (_, Above::Heading) => false,
             (Block::Table(_) | Block::Beside(_) | Block::List(_), _) => true,
@@ -115,8 +129,8 @@ impl Drawer {
         let widest = facts.iter().map(|(label, _)| width(label)).max().unwrap_or(0);
         let mut before = None;
         for (label, text) in facts {
-            let shown = if before == Some(label) { "" } else { label.as_str() };
-            self.page.entry(self.indent, shown, widest, label_look, PLAIN, &text.words());
+            let shown = if before == Some(label) { "".into() } else { clean(label) };
+            self.page.entry(self.indent, &shown, widest, label_look, PLAIN, &text.words());
             before = Some(label);
         }
     }
@@ -140,13 +154,13 @@ impl Drawer {
             let rule = self.style.paint(FAINT, &"─".repeat(laid.width));
             self.line(&rule);
         }
-        let mut place = "";
         for (line, row) in lines.zip(&table.rows) {
-            if row.place != place {
+            if row.begins_place {
                 self.page.paragraph(self.indent, PLACE, &row.place);
-                place = &row.place;
             }
-            self.row(line, row, laid.indent);
+            if !row.is_place_alone() {
+                self.row(line, row, laid.indent);
+            }
         }
         let hidden = laid.hidden.iter().map(|column| table.columns[*column - 1].name.as_str());
         let hidden: Vec<&str> = hidden.collect();
@@ -244,5 +258,52 @@ pub(super) fn look(meaning: Meaning) -> Look {
         Meaning::Bad => BAD,
         Meaning::Doubt => DOUBT,
         Meaning::Place => PLACE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hostile::{HOSTILE, document};
+    use super::*;
+    use crate::text::steers;
+
+    const WIDE: Style = Style { colour: false, width: 100 };
+
+    #[test]
+    fn no_name_controls_the_terminal() {
+        let text = document(HOSTILE).to_terminal(WIDE);
+        assert!(!text.replace('\n', "").contains(steers), "{text}");
+        assert!(text.contains("a|b`c<i> d e"), "{text}");
+        assert!(text.contains("✗ a|b`c<i> d e"), "{text}");
+    }
+
+    #[test]
+    fn places_of_one_label_stay_apart_and_a_place_without_rows_keeps_its_heading() {
+        let row = |begins_place, name: &str| Row {
+            place: "data_size 1.5 KiB".into(),
+            begins_place,
+            name: name.into(),
+            cells: vec!["1".into()],
+            ..Row::default()
+        };
+        let alone = Row::of_place("data_size 2 KiB".into());
+        let table = Table {
+            names: "get".into(),
+            columns: vec![Column::of_figures("rate")],
+            rows: vec![row(true, "a"), row(false, "b"), row(true, "a"), alone],
+            has_places: true,
+            ..Table::default()
+        };
+        let document = Document { blocks: vec![Block::Table(table)], ..Document::default() };
+        let lines = [
+            "get  rate",
+            "data_size 1.5 KiB",
+            "  a     1",
+            "  b     1",
+            "data_size 1.5 KiB",
+            "  a     1",
+            "data_size 2 KiB",
+        ];
+        assert_eq!(document.to_terminal(WIDE).lines().collect::<Vec<_>>(), lines);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::data::packed;
 use super::marks;
@@ -16,7 +16,7 @@ use crate::figures::{count, nanoseconds};
 use crate::model::{Latency, Operation, Run, Target};
 use crate::ranking::{Group, Row};
 use crate::shown_percentiles::{WITHHELD, shown_percentile};
-use crate::text::ShortNames;
+use crate::text::{ShortNames, clean};
 
 /// Longer names beside lines are shortened.
 const MAX_NAME: usize = 20;
@@ -155,21 +155,22 @@ impl<'v, 'a> Charts<'v, 'a> {
         let has_table = first.family.manner().has_table;
         let beside = has_table.then(|| table_beside(first, &self.latencies));
         let names = self.view.run.targets.iter().map(|target| &*target.name);
-        panel(charts, is_main, &key(charts), &reserved(first, names), beside)
+        panel(charts, is_main, &key(charts), &reserved(first, names), beside, None)
     }
 }
 
-/// The data that the script draws from, where figures are of no run: each target by its name and its rounds, the charts, and the
-/// labels of the points among which a reader chooses.
+/// The data that the script draws from, where figures are of no run: each target by its name and its rounds, the
+/// charts, and the labels of the points among which a reader chooses.
 pub(crate) fn drawn_of<'a>(
     targets: impl Iterator<Item = (&'a str, &'a str)>,
     charts: &[Chart],
     points: &[&str],
 ) -> String {
+    let has_colours = !has_pairs(charts);
     let look = |(number, (name, rounds)): (usize, (&str, &str))| {
         json!({
             "name": name,
-            "colour": number % palette::COLOURS,
+            "colour": has_colours.then_some(number % palette::COLOURS),
             "mark": palette::mark(number).path(),
             "dash": palette::dash(number),
             "rounds": rounds,
@@ -192,7 +193,24 @@ pub(crate) fn drawn_of<'a>(
         "charts": placed.collect::<Vec<_>>(),
         "latencies": [],
     });
-    all.to_string()
+    cleaned(all).to_string()
+}
+
+/// The same with all texts as [`clean`] makes them.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(text) => clean(&text).into(),
+        Value::Array(values) => values.into_iter().map(cleaned).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, cleaned(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// Whether the colours of these charts are of the two runs, and not of the targets.
+pub(crate) fn has_pairs(charts: &[Chart]) -> bool {
+    charts.iter().any(|chart| chart.family.manner().has_pairs)
 }
 
 /// The charts of a family: the first as a placeholder until the script draws it, with what stands beside it; the still
@@ -203,6 +221,7 @@ pub(crate) fn panel(
     key: &str,
     placeholder: &Markup,
     beside: Option<Markup>,
+    pictured: Option<&BTreeSet<String>>,
 ) -> Markup {
     let first = &charts[0];
     let Manner { name: family, heading, has_stills, .. } = *first.family.manner();
@@ -223,7 +242,7 @@ pub(crate) fn panel(
                 }
                 @if let Some(beside) = beside { (beside) }
             }
-            (stills(charts))
+            (stills(charts, pictured))
             @if has_stills { p.key.still { (key) } }
         }
     }
@@ -246,7 +265,7 @@ fn main_family(view: &View<'_>, charts: &[Chart]) -> Option<Family> {
 }
 
 /// The meaning of the colours, lengths and signs that occur in the charts of a family.
-fn key(charts: &[Chart]) -> String {
+pub(crate) fn key(charts: &[Chart]) -> String {
     let manner = charts[0].family.manner();
     let series = || charts.iter().flat_map(|chart| &chart.series);
     let has_intervals = series().any(|series| !series.low.is_empty());
@@ -261,6 +280,9 @@ fn key(charts: &[Chart]) -> String {
             "Colour and dash: the target. Drag along a curve to look closer; double-click to see the whole curve again."
         }
         Shape::Lines => "Colour and mark: the target.",
+        Shape::Bars if manner.has_pairs => {
+            "Length of a bar, or place of a mark: the figure on the scale below. Colour: the run that is named above."
+        }
         Shape::Bars if series().any(|series| series.colour.is_some()) => {
             "Length: the figure on the scale below. Colour: the part that is named above."
         }
@@ -310,16 +332,23 @@ fn short(mut chart: Chart) -> Chart {
     chart
 }
 
-/// The pictures for pages without a script, and for paper.
-fn stills(charts: &[Chart]) -> Markup {
+/// The pictures for pages without a script, and for paper: those of all charts, or of some by their ids.
+fn stills(charts: &[Chart], pictured: Option<&BTreeSet<String>>) -> Markup {
     let percentiles = ["p50", "p99"];
     let is_main = |chart: &&Chart| {
         let mut facets = chart.facets.iter().filter(|facet| facet.name == "percentile");
         chart.family.manner().has_stills
             && facets.all(|facet| percentiles.contains(&facet.value.as_str()))
     };
+    let (shown, others): (Vec<&Chart>, Vec<&Chart>) = charts
+        .iter()
+        .filter(is_main)
+        .partition(|chart| pictured.is_none_or(|ids| ids.contains(&chart.id)));
     html! {
-        @for chart in charts.iter().filter(is_main) { div.still { (PreEscaped(svg(chart, Ground::Page))) } }
+        @for chart in shown { div.still { (PreEscaped(svg(chart, Ground::Page))) } }
+        @if !others.is_empty() {
+            p.key.still { "The script of this page draws " (count(others.len(), "more chart")) "." }
+        }
     }
 }
 
@@ -386,12 +415,16 @@ fn looks(run: &Run) -> Vec<Look<'_>> {
 
 /// The number of rounds behind the figures of a target; empty without rounds.
 fn rounds(run: &Run, target: &Target) -> String {
-    let mine = || run.cells.iter().filter(|cell| cell.target == target.url && cell.rounds > 0);
-    let least = mine().map(|cell| cell.rounds).min();
-    let most = mine().map(|cell| cell.rounds).max();
-    match (least, most) {
+    let mine = run.cells.iter().filter(|cell| cell.target == target.url);
+    rounds_of(mine.map(|cell| cell.rounds as usize))
+}
+
+/// The least and the greatest of these numbers of rounds; empty without rounds.
+pub(crate) fn rounds_of(numbers: impl Iterator<Item = usize>) -> String {
+    let numbers: BTreeSet<usize> = numbers.filter(|rounds| *rounds > 0).collect();
+    match (numbers.first(), numbers.last()) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} rounds"),
-        (Some(rounds), _) => count(rounds, "round"),
+        (Some(rounds), _) => count(*rounds, "round"),
         (None, _) => String::new(),
     }
 }

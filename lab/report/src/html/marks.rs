@@ -43,6 +43,13 @@ pub(super) fn of_target(number: Option<usize>) -> Markup {
     }
 }
 
+/// The mark of a target in the colour of the text, where colours do not tell targets apart.
+pub(super) fn neutral(number: usize) -> Markup {
+    html! {
+        svg.mark aria-hidden="true" { use href={ "#mark-" (mark(number).as_str()) } {} }
+    }
+}
+
 /// The sign of a severity. Its word stands beside it, or in it for screen readers.
 pub(super) fn of_severity(severity: Severity) -> Markup {
     html! {

@@ -78,28 +78,35 @@ fn legend(run: &Run) -> Markup {
                         (marks::of_target(Some(number))) span.name { (target.name) }
                     }
                     small { "did not run" }
-                } } @else { (toggle(number, &target.name)) }
+                } } @else { (toggle(number, &target.name, &marks::of_target(Some(number)))) }
             }
             button.everything type="button" aria-disabled="true" { "all" }
         }
     }
 }
 
-/// Buttons that show and hide each of these targets.
-pub(crate) fn toggles<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Markup {
+/// Buttons that show and hide each of these targets, with their marks in their colours or in that of the text.
+pub(crate) fn toggles<'a>(
+    label: &str,
+    names: impl Iterator<Item = &'a str>,
+    has_colours: bool,
+) -> Markup {
+    let mark = |number| {
+        if has_colours { marks::of_target(Some(number)) } else { marks::neutral(number) }
+    };
     html! {
         div.legend role="group" aria-label=(label) {
-            @for (number, name) in names.enumerate() { (toggle(number, name)) }
+            @for (number, name) in names.enumerate() { (toggle(number, name, &mark(number))) }
             button.everything type="button" aria-disabled="true" { "all" }
         }
     }
 }
 
-fn toggle(number: usize, name: &str) -> Markup {
+fn toggle(number: usize, name: &str, mark: &Markup) -> Markup {
     html! {
         span.entry {
             button.toggle type="button" aria-pressed="true" data-target=(number) {
-                (marks::of_target(Some(number))) span.name { (name) }
+                (mark) span.name { (name) }
             }
             button.only type="button" data-only=(number) aria-label={ "only " (name) } { "only" }
         }

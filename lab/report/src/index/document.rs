@@ -1,5 +1,5 @@
-//! A set as a document: its answer and a table of its scenarios. The terminal has no more; a file also has every conclusion and a section
-//! for each scenario.
+//! A set as a document: its answer and a table of its scenarios. The terminal has no more; a file also has every
+//! conclusion and a section for each scenario.
 
 use super::{
     Conclusion, Tally, address, answer, by_verdict, fired, found, not_shown, one_machine, question,

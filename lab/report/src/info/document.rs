@@ -5,7 +5,7 @@ use super::facts::facts;
 use super::sentences::sentences;
 use super::tables::{self, InfoTable, tables};
 use crate::chart::{Chart, Family, Shape, info_charts};
-use crate::document::{Block, Document, FigureTarget, Meaning, PageParts, Reader, Text};
+use crate::document::{Block, Document, Figure, FigureTarget, Meaning, PageParts, Reader, Text};
 use crate::model::{CurvePolicy, MeasuredIn, TraceInfo};
 use crate::text::capital;
 
@@ -141,8 +141,9 @@ impl Page {
     fn figure(&mut self, family: Family) {
         let same = |chart: &&Chart| chart.family == family;
         let charts: Vec<Chart> = self.charts.iter().filter(same).cloned().collect();
-        let key = charts.first().map_or("", key);
-        self.document.figure(charts, key, family == Family::CacheHits);
+        let key = charts.first().map_or("", key).to_owned();
+        let is_main = family == Family::CacheHits;
+        self.document.figure(Figure { charts, key, is_main, stills: None });
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run as a document: the figures, the conclusions, the checks, the limits.
 //!
-//! The terminal has one table for each operation, with what fits in its width. Markdown has a table for each point with every column,
-//! and the targets and the machine folded at its end. The page is in `html`.
+//! The terminal has one table for each operation, with what fits in its width. Markdown has a table for each point with
+//! every column, and the targets and the machine folded at its end. The page is in `html`.
 
 mod article;
 mod details;
@@ -106,8 +106,8 @@ fn hit_ratios(document: &mut Document, run: &Run, reader: Reader) {
     document.section(HIT_RATIOS);
     for table in &tables {
         let is_terminal = reader == Reader::Terminal;
-        if is_terminal && !table.place.is_empty() {
-            document.push(Block::Part(table.place.clone(), None));
+        if is_terminal {
+            document.push(Block::Place(table.place.clone()));
         }
         let names = if is_terminal { Text::default() } else { table.place.as_str().into() };
         document.push(Block::Table(hit_table(table, names)));
@@ -172,7 +172,7 @@ fn connection_table(run: &Run, reader: Reader) -> Option<Table> {
     let columns = columns(&places);
     let mut rows = Vec::new();
     for place in &places {
-        for row in &place.rows {
+        for (number, row) in place.rows.iter().enumerate() {
             let cell = |column: &&'static crate::connections::ConnectionColumn| {
                 let text = column.text(row);
                 let is_fault = ["starved", "lost", "to come"].contains(&column.head[1]);
@@ -182,6 +182,7 @@ fn connection_table(run: &Run, reader: Reader) -> Option<Table> {
             let cells = columns.iter().map(cell).collect();
             rows.push(Row {
                 place: place.label.clone(),
+                begins_place: number == 0,
                 name: row.name.into(),
                 cells,
                 ..Row::default()

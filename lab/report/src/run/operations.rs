@@ -33,9 +33,15 @@ fn table(run: &Run, groups: &[Group<'_>], shown: &[&columns::Column]) -> Table {
     let mut rows = Vec::new();
     for group in groups {
         let place = if swept.is_empty() { String::new() } else { label(group.point, &swept) };
-        rows.extend(
-            group.shown(&swept).map(|row| Row { place: place.clone(), ..ranked(row, shown) }),
-        );
+        let mut of_place: Vec<Row> = group
+            .shown(&swept)
+            .map(|row| Row { place: place.clone(), ..ranked(row, shown) })
+            .collect();
+        match of_place.first_mut() {
+            Some(first) => first.begins_place = true,
+            None => of_place.push(Row::of_place(place)),
+        }
+        rows.append(&mut of_place);
     }
     Table {
         names: Text::from(groups[0].operation.as_str()).means(Meaning::Main),

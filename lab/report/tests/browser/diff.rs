@@ -16,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     ("the_page_of_one_changed_cell_reads_well_everywhere", || {
         reads_well("diff-one-cell", &page(&one_cell()));
     }),
+    ("a_long_name_covers_no_table_of_a_difference", covered),
     ("the_page_of_a_difference_loads_in_silence_with_and_without_scripts", in_silence),
     ("each_target_has_its_old_bar_above_its_new_one", pairs),
     ("a_measure_and_a_point_of_a_difference_are_chosen", chosen),
@@ -46,6 +47,31 @@ fn in_silence() {
             page.value(&format!("{stills}.filter((one) => one.checkVisibility()).length"));
         assert_eq!(seen, if scripts { 0 } else { 4 }, "scripts: {scripts}");
     }
+}
+
+/// A target with a long name, as URLs of several nodes are.
+fn long_name() -> Diff {
+    let mut diff = difference();
+    for change in &mut diff.changes {
+        if change.cell.name == "memcached:" {
+            change.cell.name =
+                "memcached://cache-1.eu-central.example.com:11211,cache-2.eu-central.example.com:11211"
+                    .into();
+        }
+    }
+    diff
+}
+
+fn covered() {
+    let page = Page::open(&page(&long_name()), View::PHONE);
+    page.until_drawn();
+    assert_eq!(page.value::<Vec<String>>(OVERFLOW), [""; 0]);
+    // A name that stays in its place leaves half of the table in sight.
+    let widest: f64 = page.value(
+        "Math.max(...[...document.querySelectorAll('.plain th[scope=row]')].map((it) => it.offsetWidth))",
+    );
+    assert!(widest <= 390.0 / 2.0, "{widest}");
+    assert_eq!(page.complaints(), [""; 0]);
 }
 
 fn pairs() {

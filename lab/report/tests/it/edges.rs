@@ -2,7 +2,7 @@
 
 use larder_report::{Format, Operation, Run, Severity, Style, not_shown, render};
 
-use super::small::{PLAIN, assert_lines, cell, check, faster, gets, run, target, tied};
+use super::small::{PLAIN, assert_lines, at, cell, check, faster, gets, run, target, tied};
 
 /// Renders a run in every format, so that none of the formats fails.
 fn all_formats(run: &Run) {
@@ -246,4 +246,21 @@ fn a_long_name_gives_way_before_the_figures() {
     let text = render(&run, Format::TABLE, PLAIN);
     assert!(text.contains("  memcached://ca…xample.org:11211  2.00 M/s"), "{text}");
     assert!(text.contains("p99"), "{text}");
+}
+
+#[test]
+fn points_whose_labels_read_alike_are_two_rankings_in_the_terminal() {
+    let mut run = gets(&[]);
+    run.targets = vec![target("a"), target("b")];
+    for bytes in [1500, 1510] {
+        for (name, rate) in [("a", 2e6), ("b", 1e6)] {
+            run.cells.push(at(cell(name, Operation::Get, Some(rate)), bytes));
+        }
+    }
+    let text = render(&run, Format::TABLE, PLAIN);
+    let (_, rows) = text.split_once("─\n").expect("a rule below the heads");
+    let name = |line: &str| line.trim().split("  ").next().unwrap_or_default().to_owned();
+    let shown: Vec<String> = rows.lines().take(6).map(name).collect();
+    let alike = "data_size 1.5 KiB";
+    assert_eq!(shown, [alike, "a", "b", alike, "a", "b"], "{text}");
 }

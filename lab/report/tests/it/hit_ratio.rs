@@ -5,7 +5,7 @@ use larder_report::{
     PointValue, ReasonKind, Run, Target, charts, render, sentences, svg,
 };
 
-use crate::small::PLAIN;
+use crate::small::{PLAIN, section};
 
 fn target(name: &str) -> Target {
     Target { url: name.into(), name: name.into(), stores: Some(true), ..Target::default() }
@@ -148,6 +148,44 @@ fn the_tables_have_targets_and_models_and_why_a_ratio_is_missing() {
     }
     let none = Run { hit_curves: Vec::new(), ..run() };
     assert!(!render(&none, Format::TABLE, PLAIN).contains("exact LRU"));
+}
+
+#[test]
+fn the_tables_of_a_sweep_stand_one_below_the_other() {
+    let one = run();
+    let (mut swept, mut cells) = (run(), Vec::new());
+    swept.hit_curves.clear();
+    for threads in [1, 2] {
+        let at = |mut point: Point| {
+            point.insert("threads".into(), PointValue::Number(threads));
+            point
+        };
+        let here =
+            one.cells.iter().map(|cell| Cell { point: at(cell.point.clone()), ..cell.clone() });
+        cells.extend(here);
+        let curve = one.hit_curves[0].clone();
+        swept.hit_curves.push(HitCurve { point: at(Point::new()), ..curve });
+    }
+    swept.cells = cells;
+    let text = render(&swept, Format::TABLE, PLAIN);
+    let tables = section(&text, "\nHit ratio by capacity", "  Both models saw");
+    insta::assert_snapshot!(tables, @"
+    Hit ratio by capacity
+      threads 1
+                      10 % (1 MiB)  50 % (5 MiB)
+      small:                45.0 %        70.2 %
+      large:                     –        70.0 %
+      exact LRU             40.0 %        70.0 %
+      optimal choice        50.0 %        80.0 %
+        large: at 10 % (1 MiB): cannot be as small
+      threads 2
+                      10 % (1 MiB)  50 % (5 MiB)
+      small:                45.0 %        70.2 %
+      large:                     –        70.0 %
+      exact LRU             40.0 %        70.0 %
+      optimal choice        50.0 %        80.0 %
+        large: at 10 % (1 MiB): cannot be as small
+    ");
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub(crate) fn text_of(page: &str) -> String {
     text
 }
 
-fn unpacked(link: &str) -> String {
+/// The text that a link carries, or a value behind a comma.
+pub(crate) fn unpacked(link: &str) -> String {
     let (_, packed) = link.split_once(',').expect("a data link has a comma");
     let packed = STANDARD.decode(packed).expect("base64");
     let mut text = String::new();

@@ -72,7 +72,7 @@ pub(super) fn draw(canvas: &mut Canvas, chart: &Chart, top: f64) -> f64 {
         let (target, row) = (*target, pieces);
         let y = plot.top + ROW * (index(number) + 0.5) + 3.0;
         if *is_first {
-            label(canvas, target, &name(target, row), row.is_empty(), y);
+            label(canvas, chart, target, (&name(target, row), row.is_empty()), y);
         }
         let place = |figure: f64| plot.at(along.place(figure), 0.0).0;
         if chart.y.scale == Scale::Log {
@@ -138,8 +138,17 @@ fn sign(row: &[BarPiece<'_>]) -> &'static str {
     if withheld { WITHHELD } else { "" }
 }
 
-fn label(canvas: &mut Canvas, target: usize, name: &str, is_empty: bool, y: f64) {
-    canvas.mark(mark(target), (EDGE + 5.0, y), target, false);
+/// The mark and the name of a target. Where the colours are of the two runs, its mark has that of the text.
+fn label(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    target: usize,
+    (name, is_empty): (&str, bool),
+    y: f64,
+) {
+    let has_pairs = chart.family.manner().has_pairs;
+    let paint = if has_pairs { Paint::Ink } else { Paint::Colour(target) };
+    canvas.mark(mark(target), (EDGE + 5.0, y), paint, false);
     let look = Text::at(EDGE + 18.0, y + 4.0, SMALL);
     canvas.write(if is_empty { look.soft() } else { look }, name);
 }
@@ -191,9 +200,14 @@ fn dot(
         } else {
             figure_with(chart.y.unit, piece.figure, piece.ci95)
         };
-        canvas.begin(&format!("{}: {text}", chart.x.categories[target]));
-        let colour = piece.series.colour.unwrap_or(target);
-        whisker(canvas, piece, y, Paint::Colour(colour), place);
+        let side = if chart.family.manner().has_pairs {
+            format!(", {}", piece.series.name)
+        } else {
+            String::new()
+        };
+        canvas.begin(&format!("{}{side}: {text}", chart.x.categories[target]));
+        let colour = Paint::Colour(piece.series.colour.unwrap_or(target));
+        whisker(canvas, piece, y, colour, place);
         let hollow = piece.series.withheld.is_some();
         canvas.mark(mark(target), (place(piece.figure), y), colour, hollow);
         canvas.end();
@@ -212,7 +226,8 @@ fn whisker(
     }
 }
 
-/// The figure of a row as text: of shares the first part, of sums the sum, of a span its three figures.
+/// The figure of a row as text: of shares the first part, of sums the sum, of a span its three figures, of a pair its
+/// run and the figure.
 fn said(chart: &Chart, row: &[BarPiece<'_>]) -> String {
     match row {
         [] => String::new(),
@@ -221,6 +236,9 @@ fn said(chart: &Chart, row: &[BarPiece<'_>]) -> String {
         {
             let [low, mean, high] = [*low, *mean, *high].map(|ns| figure(chart.y.unit, ns));
             format!("{}: {low} – {mean} – {high}", series.name)
+        }
+        [BarPiece { series, figure: value, .. }] if chart.family.manner().has_pairs => {
+            format!("{} {}", series.name, figure(chart.y.unit, *value))
         }
         [first, ..] if chart.y.unit == Unit::Share => {
             format!("{} {}", figure(chart.y.unit, first.figure), first.series.name)

@@ -194,9 +194,8 @@ impl Canvas {
     }
 
     /// A mark with its middle at a place; hollow where its figure is withheld.
-    pub(super) fn mark(&mut self, mark: Mark, (x, y): (f64, f64), colour: usize, hollow: bool) {
+    pub(super) fn mark(&mut self, mark: Mark, (x, y): (f64, f64), colour: Paint, hollow: bool) {
         const MIDDLE: f64 = 8.0 * Operation::MARK_SCALE;
-        let colour = Paint::Colour(colour);
         // A rim in the colour of the ground separates overlapping marks.
         let (fill, rim) = if hollow {
             (Paint::Ground, Stroke::of(colour, 2.0))

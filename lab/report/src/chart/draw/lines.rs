@@ -141,7 +141,7 @@ fn line(canvas: &mut Canvas, chart: &Chart, series: &Series, at: &dyn Fn(f64, f6
                 canvas.whisker(bounds.map(|bound| at(*x, bound)), paint);
             }
             if let Some(target) = series.target {
-                canvas.mark(mark(target), at(*x, y), target, hollow);
+                canvas.mark(mark(target), at(*x, y), Paint::Colour(target), hollow);
             }
             if let Some(label) = series.labels.get(number) {
                 let (left, top) = at(*x, y);
@@ -229,7 +229,8 @@ fn write_names(canvas: &mut Canvas, plot: &Plot, mut names: Vec<Name<'_>>) {
             canvas.line((from.0 + 6.0, from.1), (x - 12.0, y), stroke);
         }
         if let Some(target) = series.target {
-            canvas.mark(mark(target), (x - 4.0, y), target, series.withheld.is_some());
+            let hollow = series.withheld.is_some();
+            canvas.mark(mark(target), (x - 4.0, y), Paint::Colour(target), hollow);
         }
         canvas.write(Text::at(x + 6.0, y + 4.0, SMALL), &text);
     }

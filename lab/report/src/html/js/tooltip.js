@@ -9,9 +9,9 @@ const element = (name, attributes = {}, ...inner) => {
   return made;
 };
 
-/** The mark of a target as an image in the text. */
+/** The mark of a target as an image in the text; without a colour of its own in that of the text. */
 const markOf = (target) =>
-  element("svg", { class: `mark s${target.colour}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
+  element("svg", { class: target.colour === null ? "mark" : `mark s${target.colour}`, viewBox: "0 0 16 16", "aria-hidden": "true" },
     element("path", { d: target.mark, fill: "currentColor" }));
 
 /**
