@@ -106,7 +106,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             paths[0], paths[1]
         )));
     }
-    let text = |format: Format| render_diff(&found, format, terminal::style()).unwrap_or_default();
+    let text = |format: Format| {
+        render_diff(&found, format, terminal::style())
+            .expect("other formats are refused, and a difference has a page")
+    };
     if let Some(path) = &arguments.html {
         page::write(path, &text(Format::HTML))?;
     }

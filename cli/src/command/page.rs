@@ -8,13 +8,18 @@ use anyhow::bail;
 use super::atomic_file;
 use crate::exit::Usage;
 
-/// Refuses to write a page over a file that is no page of the same command.
+/// Refuses standard output, and to write a page over a file that is no page of the same command.
 pub(super) fn refuse_other_file(
     page: &Path,
     command: &str,
     is_page: fn(&str) -> bool,
 ) -> anyhow::Result<()> {
     let shown = page.display();
+    if page == Path::new("-") {
+        bail!(Usage(format!(
+            "--html {shown}: a page is written to a file; name one, or print the page with --format html"
+        )));
+    }
     let is_ours = match std::fs::metadata(page) {
         Err(_) => return Ok(()),
         // What is no file may have no end.

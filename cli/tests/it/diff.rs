@@ -118,6 +118,9 @@ fn page() {
     // The existing page is replaced, and printed where a format is named.
     let all = ["diff", "out", "out", "--html", "changes.html", "--format", "html"];
     assert_eq!(scene.larder(&all).ends_with(0).out, page);
+    let answer = scene.larder(&["diff", "out", "out", "--html", "-"]);
+    answer.ends_with(2).complains(&["--html -: a page is written to a file; name one, or print"]);
+    assert!(!scene.path("-").exists());
     let is_other = "exists, and is no page of `larder diff`; name another file";
     for other in ["out/run.json", "out/report.html", "out"] {
         let before = fs::read(scene.path(other)).ok();

@@ -264,6 +264,7 @@ fn keeps_files() {
         (["--html", "web-1.csv"], 2, is_trace),
         (["--html", "same"], 2, is_trace),
         (["--html", "link"], 2, is_trace),
+        (["--html", "-"], 2, "--html -: a page is written to a file; name one, or print"),
         (["--html", "notes.csv"], 2, is_other),
         (["--html", "site"], 2, is_other),
         (["-o", "site"], 2, "`trace-info.md` in it is not a result of larder's"),

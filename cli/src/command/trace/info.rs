@@ -135,7 +135,10 @@ pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
     let mut info = analysed(arguments).inspect_err(|_| places.discard())?;
     info.trace.content = content;
     let style = terminal::style();
-    let text = |format: Format| render_info(&info, format, style).unwrap_or_default();
+    let text = |format: Format| {
+        render_info(&info, format, style)
+            .expect("other formats are refused, and a trace has a page")
+    };
     if let Some(folder) = &arguments.output {
         write_all(folder, &info)?;
     }
