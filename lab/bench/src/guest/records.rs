@@ -175,7 +175,7 @@ impl Pipe {
                     self.rest = self.rest.map(|rest| rest - count);
                     return Ok(count);
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                     return Err(format!("its record cannot be read: {error}"));
                 }
