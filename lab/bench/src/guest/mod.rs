@@ -5,6 +5,7 @@
 //! guest's `Language` carries out the plan with its own client and clock. Its records come back, are checked against
 //! the plan. `docs/guests.md` is the contract between both sides.
 
+mod block;
 mod executor;
 mod files;
 mod go;

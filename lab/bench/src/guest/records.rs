@@ -15,7 +15,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::judge::{Judge, MOST_OPERATIONS, OTHER_BYTES, Record};
+use super::block::{MOST_OPERATIONS, OTHER_BYTES, number};
+use super::judge::{Judge, Record};
 
 /// The kinds of parts that a process sends.
 const BLOCK: u32 = 1;
@@ -202,9 +203,4 @@ fn has_ended(socket: RawFd) -> bool {
 
 fn readable(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
-}
-
-/// The number at this place of a part.
-pub(super) fn number(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_le_bytes)
 }

@@ -227,7 +227,7 @@ impl Script {
         match number {
             NO_VALUE => Some(NOTHING),
             0 => Some(0),
-            number => self.values.get(number as usize - 1).map(|value| value.version),
+            number => self.value(number).map(|value| value.version),
         }
     }
 
@@ -301,9 +301,7 @@ impl Script {
             state.forget(*key);
         }
         for number in &done.failed {
-            if let Some(value) =
-                (*number as usize).checked_sub(1).and_then(|at| self.values.get(at))
-            {
+            if let Some(value) = self.value(*number) {
                 state.forget(value.key);
             }
         }
