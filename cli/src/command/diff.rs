@@ -10,8 +10,8 @@ use larder_report::{
     Change, ChangeVerdict, Diff, DiffCell, Format, diff_formats, is_diff_page, label, render_diff,
 };
 
-use super::page;
 use super::report::read;
+use super::{page, refuse_other_formats};
 use crate::exit::{Exit, Usage};
 use crate::terminal;
 
@@ -90,7 +90,9 @@ impl FailOn {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let printed = arguments.format.or_else(|| arguments.html.is_none().then_some(Format::TABLE));
-    printed.map_or(Ok(()), refuse_other_formats)?;
+    if let Some(format) = printed {
+        refuse_other_formats(format, diff_formats(), "a difference has")?;
+    }
     if let Some(path) = &arguments.html {
         page::refuse_other_file(path, "diff", is_diff_page)?;
     }
@@ -117,14 +119,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         super::print(text(format).as_bytes())?;
     }
     Ok(arguments.fail_on.map_or(Exit::Done, |fail_on| judge(&found, fail_on)))
-}
-
-fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
-    if diff_formats().any(|known| known == format) {
-        return Ok(());
-    }
-    let known: Vec<_> = diff_formats().map(Format::as_str).collect();
-    bail!(Usage(format!("--format {format}: a difference has {}", known.join(", "))));
 }
 
 /// Reports every failing change, and every cell that may hide one, a line each.

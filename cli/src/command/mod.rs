@@ -25,9 +25,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use larder_report::Format;
 use larder_store::{Medium, Result, Store, StoreUrl};
 
 use crate::catalog::CATALOG;
+use crate::exit::Usage;
 
 /// Opens the store behind a URL as a person types it.
 fn open(url: &str) -> Result<Arc<dyn Store>> {
@@ -46,6 +48,20 @@ fn open_existing(text: &str) -> anyhow::Result<Arc<dyn Store>> {
         }
     }
     Ok(CATALOG.open(&url)?)
+}
+
+/// Refuses a format that a kind of report does not have; `has` is the beginning of the sentence with those that it has.
+fn refuse_other_formats(
+    format: Format,
+    known: impl Iterator<Item = Format>,
+    has: &str,
+) -> anyhow::Result<()> {
+    let known: Vec<Format> = known.collect();
+    if known.contains(&format) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.into_iter().map(Format::as_str).collect();
+    Err(Usage(format!("--format {format}: {has} {}", known.join(", "))).into())
 }
 
 /// Writes to standard output. A reader that closes early (`| head`) is not an error.

@@ -34,6 +34,24 @@ impl fmt::Display for Format {
     }
 }
 
+/// Renders a report as text.
+type Render<T> = fn(&T, Style) -> String;
+
+/// The formats of a kind of report that has not all of them, in the order of the documentation, each with its renderer.
+pub(crate) struct Formats<T: 'static>(pub(crate) &'static [(Format, Render<T>)]);
+
+impl<T> Formats<T> {
+    /// A report in this format, with a line feed at its end; `None` where its kind has no such format.
+    pub(crate) fn render(&self, report: &T, format: Format, style: Style) -> Option<String> {
+        let (_, render) = self.0.iter().find(|(known, _)| *known == format)?;
+        Some(render(report, style))
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = Format> + use<T> {
+        self.0.iter().map(|(format, _)| *format)
+    }
+}
+
 /// A run in this format, with a line feed at its end. `style` matters to the formats for the terminal only.
 pub fn render(run: &Run, format: Format, style: Style) -> String {
     (format.render)(run, style)

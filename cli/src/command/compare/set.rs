@@ -18,8 +18,8 @@ use super::describe::{describe, seconds, total};
 use super::{Arguments, RESULTS, exit, folder, limited};
 use crate::catalog::CATALOG;
 use crate::command::gate::Gate;
-use crate::command::print;
 use crate::command::report::Charts;
+use crate::command::{print, refuse_other_formats};
 use crate::exit::{Exit, Usage, error_line, one_line};
 use crate::interrupt::Interrupts;
 use crate::progress::{Progress, heading};
@@ -109,13 +109,8 @@ fn refuse(arguments: &Arguments, set: &Set) -> anyhow::Result<()> {
             set.scenarios.join(", ")
         )));
     }
-    if !index_formats().any(|format| format == arguments.format) {
-        let known: Vec<_> = index_formats().map(larder_report::Format::as_str).collect();
-        let format = arguments.format;
-        let known = known.join(", ");
-        return Err(wrong(format!("--format {format}: `{name}` is a set, which has {known}")));
-    }
-    Ok(())
+    let has = format!("`{name}` is a set, which has");
+    refuse_other_formats(arguments.format, index_formats(), &has)
 }
 
 /// Runs one scenario, keeps its results, and notes the outcome. Returns whether all went well.

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use larder_report::{Entry, Error, Format, Index, Run, index_formats, render_index};
 
 use super::{Found, Results, read, write};
-use crate::command::print;
+use crate::command::{print, refuse_other_formats};
 use crate::exit::Usage;
 use crate::terminal;
 
@@ -39,9 +39,8 @@ impl SetResults {
     /// Prints the index.
     pub(super) fn print(&self, format: Format) -> anyhow::Result<()> {
         let Some(text) = render_index(&self.index, format, terminal::style()) else {
-            let known: Vec<_> = index_formats().map(Format::as_str).collect();
-            let (folder, known) = (self.folder.display(), known.join(", "));
-            bail!(Usage(format!("--format {format}: {folder} holds a set, which has {known}")));
+            let has = format!("{} holds a set, which has", self.folder.display());
+            return refuse_other_formats(format, index_formats(), &has);
         };
         print(text.as_bytes())
     }

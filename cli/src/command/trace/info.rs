@@ -15,7 +15,7 @@ use larder_workload::trace::{TraceSource, read_rows};
 
 use super::super::report::Charts;
 use super::super::results_folder::tell_replaced;
-use super::super::{atomic_file, page, print};
+use super::super::{atomic_file, page, print, refuse_other_formats};
 use super::{Beginning, refuse_trace};
 use crate::exit::{Exit, Usage};
 use crate::terminal;
@@ -128,7 +128,9 @@ pub(super) fn run(arguments: &Info) -> anyhow::Result<Exit> {
     let files = [&arguments.output, &arguments.html, &arguments.export_svg, &arguments.export_png];
     let writes = files.iter().any(|file| file.is_some());
     let printed = arguments.format.or_else(|| (!writes).then_some(Format::TABLE));
-    printed.map_or(Ok(()), refuse_other_formats)?;
+    if let Some(format) = printed {
+        refuse_other_formats(format, info_formats(), "what a trace tells has")?;
+    }
     // Before the trace is read, which may take minutes.
     let content = arguments.file.content();
     let places = Places::check(arguments, content.clone())?;
@@ -206,14 +208,6 @@ fn claim(arguments: &Info, content: Option<String>) -> anyhow::Result<Option<Cla
     let claimed = larder_bench::claim_info(folder, &trace, *overwrite)?;
     tell_replaced(folder, &claimed);
     Ok(Some(claimed))
-}
-
-fn refuse_other_formats(format: Format) -> anyhow::Result<()> {
-    if info_formats().any(|known| known == format) {
-        return Ok(());
-    }
-    let known: Vec<_> = info_formats().map(Format::as_str).collect();
-    bail!(Usage(format!("--format {format}: what a trace tells has {}", known.join(", "))));
 }
 
 /// Reads the trace once.

@@ -9,28 +9,24 @@ mod document;
 pub(crate) use document::caption;
 
 use crate::document::Reader;
-use crate::format::Format;
+use crate::format::{Format, Formats};
 use crate::html::is_page;
 use crate::json::pretty;
 use crate::model::Diff;
 use crate::style::Style;
 
-/// Renders a difference as text.
-type Render = fn(&Diff, Style) -> String;
-
 /// The formats that a difference has, in the order of the documentation.
-const FORMATS: [(Format, Render); 5] = [
+const FORMATS: Formats<Diff> = Formats(&[
     (Format::TABLE, |diff, style| document::document(diff, Reader::Terminal).to_terminal(style)),
     (Format::MARKDOWN, |diff, _| document::document(diff, Reader::Markdown).to_markdown(2)),
     (Format::HTML, |diff, _| document::document(diff, Reader::Page).to_page()),
     (Format::JSON, |diff, _| pretty(diff)),
     (Format::CSV, |diff, _| csv::render(diff)),
-];
+]);
 
 /// A difference in this format, with a line feed at its end; `None` where differences have no such format.
 pub fn render_diff(diff: &Diff, format: Format, style: Style) -> Option<String> {
-    let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
-    Some(render(diff, style))
+    FORMATS.render(diff, format, style)
 }
 
 /// Whether a text is the page of a difference.
@@ -40,7 +36,7 @@ pub fn is_diff_page(text: &str) -> bool {
 
 /// The formats that a difference has.
 pub fn diff_formats() -> impl Iterator<Item = Format> {
-    FORMATS.iter().map(|(format, _)| *format)
+    FORMATS.all()
 }
 
 impl Diff {

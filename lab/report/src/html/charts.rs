@@ -354,13 +354,13 @@ fn stills(charts: &[Chart], pictured: Option<&BTreeSet<String>>) -> Markup {
 
 /// The placeholder in the size of the picture of these targets, until the script draws it.
 pub(crate) fn reserved<'a>(chart: &Chart, targets: impl Iterator<Item = &'a str>) -> Markup {
-    let Manner { has_spans, has_pairs, .. } = *chart.family.manner();
-    let has_rows = has_spans || has_pairs;
+    let manner = chart.family.manner();
+    let has_rows = manner.has_rows();
     html! {
         @if chart.shape == Shape::Bars {
             @let names: BTreeSet<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
             div.bars aria-hidden="true" {
-                @if names.len() > 1 && !has_spans { p.part-names { "…" } }
+                @if names.len() > 1 && !manner.has_spans { p.part-names { "…" } }
                 @for (number, target) in targets.enumerate() { @for row in 0..rows(chart, number, names.len()) {
                     div.bar-row.span[has_rows].first[has_rows && row == 0] {
                         span.bar-name { @if row == 0 { (target) } }
@@ -369,7 +369,7 @@ pub(crate) fn reserved<'a>(chart: &Chart, targets: impl Iterator<Item = &'a str>
                 } }
                 div.bar-row.scale { span {} svg.bar-ticks width="100%" height="20" {} }
             }
-        } @else if chart.family.manner().has_strips {
+        } @else if manner.has_strips {
             @for _ in &chart.series { p.strip-name aria-hidden="true" {} div.strip-plot {} }
         } @else {
             (lines_placeholder(chart))

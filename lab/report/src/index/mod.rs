@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use crate::document::Reader;
 use crate::figures::{agreeing, count, list, seconds};
-use crate::format::Format;
+use crate::format::{Format, Formats};
 use crate::html;
 use crate::model::{Article, ArticleForm, ClaimVerdict, Entry, Environment, Index, Run, Severity};
 use crate::sentences::{Role, sentences};
@@ -21,29 +21,25 @@ pub(crate) use conclusions::{Conclusion, all_conclusions};
 pub use digest::digest;
 pub(crate) use document::time;
 
-/// Makes the text of a set.
-type Render = fn(&Index, Style) -> String;
-
 /// The formats that a set has, in the order of the documentation.
-const FORMATS: [(Format, Render); 4] = [
+const FORMATS: Formats<Index> = Formats(&[
     (Format::TABLE, |index, style| document::document(index, Reader::Terminal).to_terminal(style)),
     (Format::MARKDOWN, |index, _| document::document(index, Reader::Markdown).to_markdown(1)),
     (Format::HTML, |index, _| html::index::render(index)),
     (Format::JSON, |index, _| index.to_json()),
-];
+]);
 
 /// The number of sentences in the index for a run without conclusions.
 const SENTENCES: usize = 4;
 
 /// A set in this format, with a line feed at its end; `None` where a set has no such format.
 pub fn render_index(index: &Index, format: Format, style: Style) -> Option<String> {
-    let (_, render) = FORMATS.iter().find(|(known, _)| *known == format)?;
-    Some(render(index, style))
+    FORMATS.render(index, format, style)
 }
 
 /// The formats that a set has.
 pub fn index_formats() -> impl Iterator<Item = Format> {
-    FORMATS.iter().map(|(format, _)| *format)
+    FORMATS.all()
 }
 
 /// The number of conclusions with each verdict.
