@@ -3,10 +3,9 @@
 //! A comparison's own code starts the programs and writes the plans.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -47,6 +46,8 @@ struct Loaded {
     plan: Arc<(Script, KeySpace, Values)>,
     /// The keys with a change that was not acknowledged.
     uncertain: HashSet<u32>,
+    /// The counts of each process, counted from 0, in each phase that is over.
+    counts: BTreeMap<(usize, usize), Json>,
 }
 
 /// Receives the records of a phase while it goes on.
@@ -146,7 +147,7 @@ impl Program {
         Ok(Some(Receiver { phase, phase_is_on, thread }))
     }
 
-    /// Waits for the records of a phase that is over, and writes the counts of each into the folder of the plan.
+    /// Waits for the records of a phase that is over, and keeps their counts.
     fn keep_records(&mut self) -> io::Result<()> {
         let (Some(receiver), Some(loaded)) = (self.receiver.take(), &mut self.loaded) else {
             return Ok(());
@@ -157,11 +158,15 @@ impl Program {
         for (process, record) in records.into_iter().enumerate() {
             // A phase that was given up has no whole record.
             let Ok(record) = record else { continue };
-            let text = serde_json::to_vec(&counts_of(&record))?;
-            fs::write(loaded.folder.join(format!("ran-{phase}-{process}.json")), text)?;
+            loaded.counts.insert((phase, process), counts_of(&record));
             loaded.uncertain.extend(record.uncertain);
         }
         Ok(())
+    }
+
+    /// The counts of a process in a phase of the loaded plan, both counted from 0; `None` where the phase is not over.
+    pub fn counts(&self, phase: usize, process: usize) -> Option<&Json> {
+        self.loaded.as_ref()?.counts.get(&(phase, process))
     }
 
     /// The value under a key; `None` for an absent key.
@@ -178,11 +183,11 @@ impl Program {
         Ok(Some(value))
     }
 
-    /// Writes a plan into a new folder and has the program read it. Returns the folder, also of the results.
+    /// Writes a plan into a new folder and has the program read it.
     ///
     /// # Errors
     /// The plan cannot be written or read.
-    pub fn load(&mut self, plan: &HandPlan) -> Result<PathBuf> {
+    pub fn load(&mut self, plan: &HandPlan) -> Result<()> {
         let folder = self.store.shared().new_folder("plan");
         let pool = self.store.shared().pool_file(plan.values.pool())?;
         let terms = Terms { pool: &pool, ttl: plan.ttl, replays: self.replays };
@@ -191,9 +196,13 @@ impl Program {
         let answer = self.ask(&format!("load {}", folder.display()), &[])?;
         if answer["loaded"] == true {
             let read = (plan.script.clone(), plan.keys.clone(), plan.values.clone());
-            let uncertain = HashSet::new();
-            self.loaded = Some(Loaded { folder: folder.clone(), plan: Arc::new(read), uncertain });
-            Ok(folder)
+            self.loaded = Some(Loaded {
+                folder,
+                plan: Arc::new(read),
+                uncertain: HashSet::new(),
+                counts: BTreeMap::new(),
+            });
+            Ok(())
         } else {
             Err(fault(self.process.engine(), answer.to_string()))
         }
@@ -245,15 +254,6 @@ fn counts_of(record: &Record) -> Json {
         "failed": record.not_stored, "first_error": record.tallies.first_error(),
         "operations": operations,
     })
-}
-
-/// The counts of a process in a phase that is over.
-///
-/// # Errors
-/// The file is missing, or is not JSON.
-pub fn found(folder: &Path, phase: usize, process: usize) -> io::Result<Json> {
-    let text = fs::read(folder.join(format!("ran-{phase}-{process}.json")))?;
-    Ok(serde_json::from_slice(&text)?)
 }
 
 /// A plan of chosen operations, where a comparison draws them.

@@ -4,7 +4,7 @@ use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_report::Operation;
 use larder_testkit::signal;
 
-use super::{Case, Language, counts, found, run, store};
+use super::{Case, Language, counts, run, store};
 
 pub(super) const CASES: &[(&str, Case)] = &[
     ("a_wrong_command_is_refused_and_the_guest_goes_on", commands),
@@ -53,16 +53,16 @@ fn unsure(language: &'static Language) {
     let newer = plan.value(0, TOO_LARGE);
     plan.phase(HandPhase::new(&[Operation::Set], vec![Step::set(0, newer)]));
     plan.phase(HandPhase::new(&[Operation::Get], vec![Step::get(0, newer)]));
-    let folder = program.load(&plan).unwrap();
+    program.load(&plan).unwrap();
     let ran = program.ask("run 0", &[]).unwrap();
     assert_eq!(ran["ran"], 0, "{ran}");
-    let set = found(&folder, 0, 0).unwrap();
+    let set = program.counts(0, 0).unwrap();
     assert_eq!(set["failed"], serde_json::json!([newer]), "{set}");
     assert!(set["first_error"].is_string(), "{set}");
     assert_eq!(set["operations"]["set"]["errors_by_kind"], serde_json::json!({"too_large": 1}));
     store(&mut program, &plan.key(0), plan.text(older));
     program.ask("run 1", &[]).unwrap();
-    let get = found(&folder, 1, 0).unwrap();
+    let get = program.counts(1, 0).unwrap();
     assert_eq!(counts(&get["operations"]["get"], &["hits", "wrong"]), [1, 0], "{get}");
 }
 
@@ -108,7 +108,7 @@ fn server_gone(language: &'static Language) {
     plan.phase(HandPhase::new(&[Operation::Get], gets));
     plan.phase(many);
     plan.phase(HandPhase::new(&[Operation::Set], sets));
-    let folder = program.load(&plan).unwrap();
+    program.load(&plan).unwrap();
     assert_eq!(program.ask("run 0", &[]).unwrap()["ran"], 0);
     end_servers(&program);
     for (phase, name) in [(1, "get"), (2, "get_many"), (3, "set")] {
@@ -118,7 +118,7 @@ fn server_gone(language: &'static Language) {
             assert!(error.starts_with("gave up after "), "{answer}");
             continue;
         }
-        let ran = found(&folder, phase, 0).unwrap();
+        let ran = program.counts(phase, 0).unwrap();
         let found = &ran["operations"][name];
         assert_eq!(counts(found, &["hits", "misses", "wrong", "errors"]), [0, 0, 0, 40], "{found}");
     }

@@ -10,7 +10,7 @@ mod verification;
 use std::process::ExitCode;
 
 use larder_bench::guest;
-use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step, found};
+use larder_bench::guest::protocol::{HandPhase, HandPlan, Program, Step};
 use larder_engines::ENGINES;
 use larder_report::Operation;
 use larder_store::{Catalog, StoreUrl};
@@ -173,11 +173,11 @@ fn remove(program: &mut Program, key: &[u8]) -> bool {
 
 /// Runs the phases of a plan, and returns the results of each process, by phase.
 fn run(program: &mut Program, plan: &HandPlan, phases: usize, processes: usize) -> Vec<Vec<Json>> {
-    let folder = program.load(plan).unwrap();
+    program.load(plan).unwrap();
     let phase = |phase| {
         let answer = program.ask(&format!("run {phase}"), &[]).unwrap();
         assert_eq!(answer["ran"], phase, "{answer}");
-        (0..processes).map(|process| found(&folder, phase, process).unwrap()).collect()
+        (0..processes).map(|process| program.counts(phase, process).unwrap().clone()).collect()
     };
     (0..phases).map(phase).collect()
 }
